@@ -9,12 +9,12 @@ import (
 	"github.com/belaygo/belay/lock"
 )
 
-// Acquire implements lock.Engine. It asks all nodes at once, and returns as soon as a
-// majority has granted the lock, or another owner has it at a majority.
+// Acquire implements lock.Engine. It calls all nodes at once, and returns as soon as a majority
+// has granted the lock, or another owner has it at a majority.
 //
-// When several processes acquire a free lock at once, it may be that none gets a majority.
-// Then the one that has the first node goes on, for up to Config.NodeTimeout, while the
-// others release what they got.
+// When several processes acquire a free lock at once, it may happen that none of them gets a
+// majority. Then the process that has the first node goes on, for up to Config.NodeTimeout, while
+// the others release what they have.
 func (e *Engine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration) (lock.Grant, error) {
 	timeout, err := e.cfg.timeoutOf(ttl)
 	if err != nil {
@@ -25,7 +25,7 @@ func (e *Engine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration)
 	}
 	defer e.running.Done()
 	e.ttl.Store(int64(ttl))
-	r.Waits = false // turns at each node would split the votes
+	r.Waits = false // each node would offer the lock to another waiter
 	b := newBallot(e, r, ttl, timeout)
 	start := time.Now()
 	b.ask(ctx, b.unasked)
@@ -43,7 +43,7 @@ func (e *Engine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration)
 	return lock.Grant{}, b.concede(ctx)
 }
 
-// acquireAt asks one node.
+// acquireAt acquires a lock at one node, and returns its vote.
 func (e *Engine) acquireAt(ctx context.Context, node int, r lock.Request, ttl, timeout time.Duration) vote {
 	ctx, cancel := within(ctx, timeout)
 	defer cancel()

@@ -26,7 +26,7 @@ func newBallot(e *Engine, r lock.Request, ttl, timeout time.Duration) *ballot {
 func (b *ballot) unasked(v vote) bool       { return v.kind == unasked }
 func (b *ballot) heldByAnother(v vote) bool { return v.kind == held }
 
-// ask asks the nodes whose last vote is such.
+// ask sends the acquire to the nodes whose last vote is such.
 func (b *ballot) ask(ctx context.Context, such func(vote) bool) {
 	e, h := b.e, holdOf(b.r)
 	e.mu.Lock()
@@ -42,7 +42,7 @@ func (b *ballot) ask(ctx context.Context, such func(vote) bool) {
 	}
 }
 
-// collect takes votes until it is decided what they come to, or ctx ends.
+// collect takes votes until they are decided, or ctx ends.
 func (b *ballot) collect(ctx context.Context) {
 	for b.waiting > 0 && !b.decided() {
 		select {
@@ -55,9 +55,8 @@ func (b *ballot) collect(ctx context.Context) {
 	}
 }
 
-// decided reports whether further votes change nothing. As long as no other owner has a
-// majority, they may. A node that says that the key is marked has undone what it granted:
-// a majority has by then.
+// decided reports whether further votes can't change what becomes of the acquire: this owner or
+// another one has a majority, or the key is marked and a majority has answered.
 func (b *ballot) decided() bool {
 	_, n := b.holder()
 	return b.won() || n >= b.e.majority || b.isMarked() && b.waiting < b.e.majority
@@ -83,7 +82,7 @@ func (b *ballot) isMarked() bool {
 	return false
 }
 
-// answered reports whether a majority of nodes works.
+// answered reports whether a majority of nodes has granted the lock or named its holder.
 func (b *ballot) answered() bool { return b.count(granted)+b.count(held) >= b.e.majority }
 
 // holder returns the owner that most nodes name, and how many these are.
@@ -99,7 +98,7 @@ func (b *ballot) holder() (lock.Holder, int) {
 	return h, n
 }
 
-// leads reports whether the votes are split, and this owner has the first of the nodes.
+// leads reports whether the votes are split, and this owner has the first of the nodes that work.
 func (b *ballot) leads() bool {
 	if b.decided() || b.isMarked() || !b.answered() {
 		return false
@@ -115,7 +114,8 @@ func (b *ballot) leads() bool {
 	return false
 }
 
-// token is the greatest that was granted, so that it grows if the nodes' clocks agree.
+// token returns the greatest token that was granted, so that tokens grow if the nodes' clocks
+// agree.
 func (b *ballot) token() (token int64) {
 	for _, v := range b.votes {
 		if v.kind == granted {
@@ -125,9 +125,8 @@ func (b *ballot) token() (token int64) {
 	return token
 }
 
-// concede releases what was granted, and returns why the lock was not acquired. Nodes that
-// have not answered are not waited for: what they grant is released behind the caller's
-// back.
+// concede releases what was granted, and returns why the lock was not acquired. It does not wait
+// for nodes that have not answered: what they grant later is released in the background.
 func (b *ballot) concede(ctx context.Context) error {
 	if n := b.waiting; n > 0 {
 		b.e.running.Go(func() {

@@ -13,17 +13,18 @@ import (
 type Config struct {
 	// Name is the node of all locks in errors, events and metrics. Defaults to "quorum".
 	Name string
-	// NodeTimeout is how long one node has to answer before it counts as silent. One that is
-	// set must be at most a tenth of the ttl of the locks. Defaults to a second, or a
-	// quarter of the ttl if that is less.
+	// NodeTimeout is how long one node has to answer before it counts as silent. If set, it
+	// must be at most a tenth of the ttl of the locks: otherwise acquires and renewals fail
+	// with lock.ErrDenied. Defaults to a second, or a quarter of the ttl if that is less.
 	NodeTimeout time.Duration
-	// Durable says that no node forgets a lock before it has expired, whatever happens to
-	// its server: a database, or a Redis server with appendfsync always. Otherwise each
-	// node must be a Starter, and does not vote until its server has been up for a ttl.
+	// Durable says that no node forgets a lock before it expires, even if its server crashes:
+	// a database, or a Redis server with appendfsync always. If it is false, each node must be
+	// a Starter, and does not vote until its server has been up for longer than a ttl.
+	// Defaults to false.
 	Durable bool
 }
 
-// defaultTimeout is how long a node has to answer.
+// defaultTimeout is the NodeTimeout if none is set.
 const defaultTimeout = time.Second
 
 func (c Config) withDefaults() (Config, error) {
@@ -37,10 +38,10 @@ func (c Config) withDefaults() (Config, error) {
 	return c, nil
 }
 
-// timeout is how long a node has to answer to a request.
+// timeout returns how long a node has to answer a request that is about no ttl.
 func (c Config) timeout() time.Duration { return cmp.Or(c.NodeTimeout, defaultTimeout) }
 
-// timeoutOf is how long a node has to answer to one about locks of this ttl.
+// timeoutOf returns how long a node has to answer a request about locks of this ttl.
 func (c Config) timeoutOf(ttl time.Duration) (time.Duration, error) {
 	if c.NodeTimeout > ttl/10 {
 		return 0, fmt.Errorf("%w: quorumlock: Config.NodeTimeout %v is more than a tenth of the ttl, %v", lock.ErrDenied, c.NodeTimeout, ttl)

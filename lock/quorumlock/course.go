@@ -2,17 +2,17 @@ package quorumlock
 
 import "github.com/belaygo/belay/lock"
 
-// A hold names what an owner has at each node.
+// A hold names the lock of an owner.
 type hold struct{ key, owner string }
 
 func holdOf(r lock.Request) hold { return hold{r.Key, r.Owner} }
 
-// A course is the requests about one hold that are on their way. At each node they are
-// sent one after the other: a release must not overtake the acquire before it.
+// A course is the requests about one hold that are on their way. They are sent to each node one
+// after the other, because a release must not overtake the acquire before it.
 type course struct {
 	last     []chan struct{} // the latest request at each node, closed when it has ended
-	requests int             // on their way, and renewals; the course ends with the last
-	released bool            // since the oldest renewal on its way was sent
+	requests int             // how many requests and renewals are on their way; the course ends with the last
+	released bool            // whether a release was sent after the oldest renewal that is on its way
 }
 
 // begin counts a request of a hold. The caller holds e.mu.
@@ -26,15 +26,15 @@ func (e *Engine) begin(h hold) *course {
 	return c
 }
 
-// end is the end of what begin has counted. The caller holds e.mu.
+// end ends a request that begin has counted. The caller holds e.mu.
 func (e *Engine) end(h hold, c *course) {
 	if c.requests--; c.requests == 0 {
 		delete(e.courses, h)
 	}
 }
 
-// send has request run when those about the same hold at the node before it have ended.
-// The caller holds e.mu.
+// send runs request when the earlier requests about the same hold at the node have ended. It does
+// not wait for that. The caller holds e.mu.
 func (e *Engine) send(h hold, node int, request func()) {
 	c := e.begin(h)
 	before, done := c.last[node], make(chan struct{})

@@ -12,8 +12,9 @@ import (
 	"github.com/belaygo/belay/lock"
 )
 
-// An Engine is a lock.Engine on several others, a lock.Waker and a lock.Pinger. It keeps
-// markers if its nodes do. It is safe for concurrent use.
+// An Engine is a lock.Engine that keeps each lock on a majority of its nodes, which are other
+// engines. It implements lock.Waker and lock.Pinger, and keeps markers if its nodes do. It is safe
+// for concurrent use.
 type Engine struct {
 	nodes    []lock.Engine
 	majority int
@@ -32,17 +33,16 @@ var (
 	_ lock.Pinger = (*Engine)(nil)
 )
 
-// New returns an engine that keeps each lock on a majority of the nodes. There is an odd
-// number of them, three or more, each on a server of its own, and every process names them
-// in the same order. New calls none of them. They stay the caller's, to be closed after the
-// engine.
+// New returns an engine that keeps each lock on a majority of the nodes. Their number must be odd
+// and at least three, each must be on a server of its own, and every process must name them in the
+// same order. New sends no request. Close does not close the nodes: close them after the engine.
 func New(nodes []lock.Engine, cfg Config) (*Engine, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err
 	}
 	if n := len(nodes); n < 3 || n%2 == 0 {
-		return nil, fmt.Errorf("quorumlock: there are %d nodes, want an odd number from 3 on", n)
+		return nil, fmt.Errorf("quorumlock: there are %d nodes, want an odd number of 3 or more", n)
 	}
 	for i, node := range nodes {
 		if err := checkNode(nodes[:i], node, cfg); err != nil {
@@ -65,7 +65,7 @@ func checkNode(before []lock.Engine, node lock.Engine, cfg Config) error {
 	}
 	for i, other := range before {
 		if v.Comparable() && node == other {
-			return fmt.Errorf("it is node %d, too", i+1)
+			return fmt.Errorf("it is the same engine as node %d", i+1)
 		}
 	}
 	if cfg.Durable {
@@ -73,14 +73,14 @@ func checkNode(before []lock.Engine, node lock.Engine, cfg Config) error {
 	}
 	starter, ok := node.(Starter)
 	if !ok {
-		return fmt.Errorf("a %T is no Starter: set Config.Durable if it forgets no lock", node)
+		return fmt.Errorf("a %T does not know when its server started (quorumlock.Starter): set Config.Durable if it never forgets a lock", node)
 	}
 	_, err := starter.Started()
 	return err
 }
 
-// Close waits for the requests that are on their way, and has later calls fail. Close the
-// Locker first. When ctx ends before that, Close returns ctx's error.
+// Close makes later calls fail, and waits for the requests that are on their way. If ctx ends
+// before they do, Close returns ctx's error. Close the Locker first, and the nodes afterwards.
 func (e *Engine) Close(ctx context.Context) error {
 	e.mu.Lock()
 	e.closed = true
@@ -112,8 +112,8 @@ func (e *Engine) enter(ctx context.Context) error {
 	return nil
 }
 
-// ask calls each node at once, and returns what they answer as it comes. A call goes on
-// when nobody waits for it any more, until its timeout.
+// ask calls all nodes at once, and sends their answers to the channel as they come. A call goes on
+// until its timeout, even if its answer is not read.
 func ask[T any](ctx context.Context, e *Engine, timeout time.Duration, call func(ctx context.Context, node int) T) <-chan T {
 	answers := make(chan T, len(e.nodes))
 	for i := range e.nodes {

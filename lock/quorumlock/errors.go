@@ -12,8 +12,9 @@ import (
 // errClosed is returned when the engine has been closed.
 var errClosed = fmt.Errorf("%w: quorumlock: closed", lock.ErrDenied)
 
-// err returns why the lock was not acquired. At so many nodes it may be left: a majority of
-// those would be the lock. What a minority keeps expires, and keeps nobody from the others.
+// err returns why the lock was not acquired. left is at how many nodes the owner may still have
+// it: a majority of them would be the lock. What a minority keeps expires, and does not keep
+// another owner from the other nodes.
 func (b *ballot) err(ctx context.Context, left int) error {
 	holder, _ := b.holder()
 	switch {
@@ -31,7 +32,7 @@ func (b *ballot) err(ctx context.Context, left int) error {
 	return b.failure(ctx, b.kind())
 }
 
-// failure is an error of a kind, with what the nodes said to the acquire.
+// failure returns an error of a kind with what the nodes answered to the acquire.
 func (b *ballot) failure(ctx context.Context, kind error) error {
 	errs := make([]error, len(b.votes))
 	for i, v := range b.votes {
@@ -45,8 +46,8 @@ func (b *ballot) failure(ctx context.Context, kind error) error {
 // errSilent is the error of a node that has not answered yet.
 var errSilent = errors.New("no answer yet")
 
-// failure is an error of a kind. It names what the nodes said, and matches nothing of it.
-// It matches the end of ctx, if that has ended.
+// failure returns an error that matches kind, and the error of ctx if that has ended. Its text has
+// the errors of the nodes, but it does not match them.
 func failure(ctx context.Context, what string, kind error, errs []error) error {
 	var said []string
 	for i, err := range errs {
@@ -61,7 +62,7 @@ func failure(ctx context.Context, what string, kind error, errs []error) error {
 	return fmt.Errorf("quorumlock: %s: %w: no majority: %s", what, kind, text)
 }
 
-// kind is what the nodes that did not grant the lock have in common.
+// kind returns what the errors of the nodes that did not grant the lock have in common.
 func (b *ballot) kind() error {
 	var errs []error
 	for _, v := range b.votes {
@@ -75,7 +76,7 @@ func (b *ballot) kind() error {
 	return common(errs)
 }
 
-// common is the kind of all errors, which say that nothing was executed.
+// common returns the kind that all errors have, which say that nothing was executed.
 func common(errs []error) error {
 	for _, kind := range []error{lock.ErrDenied, lock.ErrUnusable, lock.ErrRefused} {
 		all := true

@@ -9,7 +9,8 @@ import (
 	"github.com/belaygo/belay/lock"
 )
 
-// Inspect implements lock.Engine: it returns who has the key at a majority of nodes.
+// Inspect implements lock.Engine: it returns the owner that has the key at a majority of nodes. The
+// zero Owner means that no owner has a majority.
 func (e *Engine) Inspect(ctx context.Context, key string) (lock.Holder, error) {
 	if err := e.enter(ctx); err != nil {
 		return lock.Holder{}, fmt.Errorf("quorumlock: inspect: %w", err)
@@ -41,13 +42,13 @@ func (e *Engine) Inspect(ctx context.Context, key string) (lock.Holder, error) {
 			return holder, nil
 		}
 		if _, n := mostNamed(named, e.majority); n+len(e.nodes)-len(named) < e.majority {
-			return lock.Holder{Place: e.place()}, nil // no owner can have one
+			return lock.Holder{Place: e.place()}, nil // no owner can have a majority
 		}
 	}
 	return lock.Holder{}, failure(ctx, "inspect", unanswered(errs), errs)
 }
 
-// unanswered is the kind of a question that no majority has answered.
+// unanswered returns the kind of the error if no majority has answered.
 func unanswered(errs []error) error {
 	failed := slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err == nil })
 	if slices.ContainsFunc(failed, func(err error) bool { return !nothing(err) }) {
@@ -78,7 +79,7 @@ func most(named []lock.Holder, majority int) (lock.Holder, int) {
 	return by[max(0, len(by)-majority)], len(by)
 }
 
-// mostNamed is most of those who have the key.
+// mostNamed is most without the nodes that say that nobody has the key.
 func mostNamed(named []lock.Holder, majority int) (lock.Holder, int) {
 	return most(slices.DeleteFunc(slices.Clone(named), func(h lock.Holder) bool { return h.Owner == "" }), majority)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/belaygo/belay/lock"
 )
 
-// pingKey is what a node is asked about that is no lock.Pinger.
+// pingKey is the key that a node which is no lock.Pinger is asked to inspect.
 const pingKey = "quorumlock:ping"
 
 // Ping implements lock.Pinger: it returns nil if a majority of nodes answers.
@@ -23,8 +23,8 @@ func (e *Engine) Ping(ctx context.Context) error {
 	})
 }
 
-// Probe implements lock.Pinger: it returns nil if a majority of nodes could grant a lock
-// now, and their votes would count.
+// Probe implements lock.Pinger: it returns nil if a majority of nodes could grant a lock of the
+// last ttl now, and their votes would count.
 func (e *Engine) Probe(ctx context.Context, key string) error {
 	return e.ping(ctx, "probe", func(ctx context.Context, node int) error {
 		sent := time.Now()
@@ -43,7 +43,7 @@ func (e *Engine) Probe(ctx context.Context, key string) error {
 	})
 }
 
-// ping asks all nodes, and returns nil when a majority has answered without an error.
+// ping calls all nodes, and returns nil when a majority has answered without an error.
 func (e *Engine) ping(ctx context.Context, what string, call func(ctx context.Context, node int) error) error {
 	if err := e.enter(ctx); err != nil {
 		return fmt.Errorf("quorumlock: %s: %w", what, err)

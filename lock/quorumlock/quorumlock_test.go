@@ -27,7 +27,7 @@ func TestBadInput(t *testing.T) {
 		"even":      {memlocks(4), quorumlock.Config{Durable: true}, "4 nodes"},
 		"nil":       {[]lock.Engine{memlock.New(), nil, memlock.New()}, quorumlock.Config{Durable: true}, "node 2: it is nil"},
 		"nil node":  {[]lock.Engine{memlock.New(), (*node)(nil), memlock.New()}, quorumlock.Config{Durable: true}, "node 2: it is nil"},
-		"twice":     {[]lock.Engine{three[0], three[1], three[0]}, quorumlock.Config{Durable: true}, "node 3: it is node 1, too"},
+		"twice":     {[]lock.Engine{three[0], three[1], three[0]}, quorumlock.Config{Durable: true}, "node 3: it is the same engine as node 1"},
 		"forgetful": {three, quorumlock.Config{}, "set Config.Durable"},
 		"name":      {three, quorumlock.Config{Durable: true, Name: "\xff"}, "not UTF-8"},
 		"timeout":   {three, quorumlock.Config{Durable: true, NodeTimeout: -1}, "NodeTimeout"},

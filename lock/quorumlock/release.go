@@ -48,7 +48,7 @@ func (e *Engine) Release(ctx context.Context, r lock.Request) error {
 	return failure(ctx, "release", lock.ErrNoAnswer, errs)
 }
 
-// releaseAll releases a lock at all nodes, and has no renewal acquire it there again.
+// releaseAll releases a lock at all nodes, and keeps renewals from acquiring it there again.
 func (e *Engine) releaseAll(ctx context.Context, r lock.Request) <-chan vote {
 	answers := make(chan vote, len(e.nodes))
 	e.mu.Lock()

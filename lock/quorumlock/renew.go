@@ -11,9 +11,9 @@ import (
 	"github.com/belaygo/belay/lock"
 )
 
-// Renew implements lock.Engine: each node gets one call. A node that does not have a lock
-// which a majority has is asked to grant it again: it may have been started again, or had
-// not answered to the acquire.
+// Renew implements lock.Engine: each node gets one call. If a majority has a lock and a node does
+// not, Renew acquires it there again, in the background. Such a node may have been started again,
+// or may not have answered the acquire.
 func (e *Engine) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration) []error {
 	timeout, err := e.cfg.timeoutOf(ttl)
 	if err == nil && len(rs) > 0 {
@@ -64,7 +64,7 @@ type renewal struct {
 	answers      int
 }
 
-// begin has releases of the locks noted from now on, until end.
+// begin starts to note releases of the locks, until end.
 func (w *renewal) begin() {
 	w.e.mu.Lock()
 	defer w.e.mu.Unlock()
@@ -107,7 +107,8 @@ func (w *renewal) collect(ctx context.Context, answers <-chan renewed) []error {
 	}
 }
 
-// verdict is what a majority says about a lock, or that there is none yet.
+// verdict returns the error of a renewal: what a majority says about a lock, or errSilent if more
+// answers are needed.
 func (w *renewal) verdict(ctx context.Context, i int) error {
 	have, missing := w.count(i)
 	switch {
@@ -142,7 +143,7 @@ func (w *renewal) count(i int) (have, missing int) {
 	return have, missing
 }
 
-// heal has the nodes grant the locks again that only they do not have.
+// heal acquires locks again at the nodes that lack them, if a majority has them.
 func (w *renewal) heal(ctx context.Context) {
 	var nodes sync.WaitGroup
 	for node, said := range w.errs {
@@ -153,7 +154,8 @@ func (w *renewal) heal(ctx context.Context) {
 	nodes.Wait()
 }
 
-// healAt asks for one lock after the other, while the majority certainly has them.
+// healAt acquires one lock after the other at a node, for half a ttl: until then a majority
+// certainly has them.
 func (w *renewal) healAt(ctx context.Context, node int) {
 	for i, r := range w.rs {
 		have, _ := w.count(i)

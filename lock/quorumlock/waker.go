@@ -13,15 +13,16 @@ import (
 const (
 	// watchTime is how long a node has to begin to notify.
 	watchTime = time.Second
-	// gatherTime is how long messages of the same release are waited for.
+	// gatherTime is how long a waiter waits for a majority of messages about one release.
 	gatherTime = 5 * time.Millisecond
 )
 
 // errNoWaker is returned when too few nodes can notify.
-var errNoWaker = errors.New("quorumlock: watch: no majority of the nodes notifies waiters")
+var errNoWaker = errors.New("quorumlock: watch: fewer than a majority of the nodes can notify of releases")
 
-// Watch implements lock.Waker. It returns when a majority of nodes notifies, and calls wake
-// when a majority has notified of a release, or a few milliseconds after one has.
+// Watch implements lock.Waker. It returns when a majority of nodes will notify of releases. It
+// calls wake when a majority has notified of a release, or 5 milliseconds after the first node
+// has.
 func (e *Engine) Watch(ctx context.Context, key string, wake func()) (stop func(), err error) {
 	if err := e.enter(ctx); err != nil {
 		return nil, err
@@ -56,17 +57,17 @@ type bell struct {
 	stops   []func()
 	stopped bool
 	seen    []bool // which nodes have notified in this round
-	n       int    // how many these are; 0 = no round
-	rung    bool   // in this round
+	n       int    // how many nodes these are; 0 = no round
+	rung    bool   // whether the waiter was woken in this round
 	round   int
 	timer   *time.Timer // ends the round
 }
 
-// watch has a node notify.
+// watch begins to watch a key at a node.
 func (b *bell) watch(ctx context.Context, engine lock.Engine, node int, key string) error {
 	waker, ok := engine.(lock.Waker)
 	if !ok {
-		return fmt.Errorf("a %T is no Waker", engine)
+		return fmt.Errorf("a %T is no lock.Waker", engine)
 	}
 	stop, err := waker.Watch(ctx, key, func() { b.notify(node) })
 	if err != nil {
@@ -82,8 +83,8 @@ func (b *bell) watch(ctx context.Context, engine lock.Engine, node int, key stri
 	return nil
 }
 
-// notify takes a message of a node. In a round that was rung, a further message of a node
-// is of another release.
+// notify takes a message of a node. If the waiter was woken in this round, a second message of the
+// same node is about another release, and begins another round.
 func (b *bell) notify(node int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -127,7 +128,7 @@ func (b *bell) endRound(round int) {
 	b.n = 0
 }
 
-// stop has no node notify any more.
+// stop ends the watches at all nodes.
 func (b *bell) stop() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
