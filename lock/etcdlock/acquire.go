@@ -25,9 +25,9 @@ func foundIn(kvs []*mvccpb.KeyValue) *found {
 	return &found{string(kv.Value), clientv3.LeaseID(kv.Lease), kv.CreateRevision, kv.ModRevision}
 }
 
-// Acquire implements lock.Engine: one transaction creates the name if it is not there. Who
-// waits reads first, as a transaction that is refused is agreed on by the members all the
-// same.
+// Acquire implements lock.Engine: one transaction creates the name if it does not exist. If r.Waits
+// is set, Acquire reads the name first, because a refused transaction costs the members as much as
+// one that succeeds.
 func (e *Engine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration) (lock.Grant, error) {
 	if err := checkRequest(r); err != nil {
 		return lock.Grant{}, err
@@ -79,7 +79,7 @@ func (e *Engine) acquire(ctx context.Context, r lock.Request, le *lease) (lock.G
 	return lock.Grant{Token: f.created * 1024, Place: e.place()}, id, nil
 }
 
-// create writes the lock if nobody has it. It returns the lock that is there then.
+// create writes the lock if nobody has it. It returns the lock that etcd has after that.
 func (e *Engine) create(ctx context.Context, r lock.Request, id clientv3.LeaseID) (*found, error) {
 	name := e.name(r.Key)
 	c := newCall(ctx)

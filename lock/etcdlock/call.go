@@ -17,8 +17,8 @@ import (
 // errClosed is returned when the engine has been closed.
 var errClosed = fmt.Errorf("%w: etcdlock: closed", lock.ErrDenied)
 
-// A call is one request. It notes whether the request was given to a connection: without
-// that, nobody can have executed it.
+// A call is one request. It notes whether the request was given to a connection: if it was not, no
+// server can have executed it.
 type call struct {
 	ctx  context.Context
 	peer *peer.Peer
@@ -31,7 +31,7 @@ func newCall(ctx context.Context) call {
 	return call{context.WithValue(ctx, peerKey{}, p), p}
 }
 
-// traced notes who gets the request of a call.
+// traced notes which server gets the request of a call.
 type traced struct{ pb.KVClient }
 
 func with(ctx context.Context, opts []grpc.CallOption) []grpc.CallOption {
@@ -53,7 +53,7 @@ func (t traced) Txn(ctx context.Context, in *pb.TxnRequest, opts ...grpc.CallOpt
 	return t.KVClient.Txn(ctx, in, with(ctx, opts)...)
 }
 
-// err adds to the error of a request whether it may have been executed.
+// err returns the error of a request, which says whether the request may have been executed.
 func (c call) err(what string, err error) error {
 	if err == nil {
 		return nil

@@ -9,11 +9,12 @@ import (
 
 // Config adjusts an engine. The zero value is useful.
 type Config struct {
-	// Prefix is what the names of all locks in etcd begin with. Defaults to "belay/lock/".
+	// Prefix is what the names of all locks in etcd begin with. All processes that share locks
+	// must have the same. Defaults to "belay/lock/".
 	Prefix string
 	// Name is the node of all locks in errors, events and metrics. Defaults to "etcd".
 	Name string
-	// Logger gets a warning when a lock that nobody renews can't be deleted. Defaults to
+	// Logger gets a warning when a lock that was not renewed can't be deleted. Defaults to
 	// slog.Default().
 	Logger *slog.Logger
 }

@@ -1,30 +1,44 @@
 // Package etcdlock keeps locks in etcd, for services that have it already.
 //
+//	client, err := clientv3.New(clientv3.Config{Endpoints: []string{"10.0.0.1:2379"}})
+//	if err != nil {
+//		return err
+//	}
+//	defer client.Close()
+//	engine, err := etcdlock.New(client, etcdlock.Config{})
+//	if err != nil {
+//		return err
+//	}
+//	defer engine.Close(ctx)
+//	locker, err := lock.New(engine, lock.Config{})
+//
 // # How a lock is kept
 //
-// A lock is one name in etcd, with the owner as its value. A transaction creates the name if
-// it is not there, another deletes it if the owner is still its value. All names of one ttl
-// are bound to one lease of this engine, which lasts for a third longer than that, at least
+// A lock is one name in etcd, with the owner as its value. One transaction creates the name if
+// it does not exist, and another deletes it if the owner is still its value. All names of one
+// ttl are bound to one etcd lease of this engine. That lease lasts 4/3 of the ttl, and at least
 // 2 seconds:
 //
-//	acquire   the lease is kept alive, unless it was within a quarter of the ttl; then one
-//	          transaction. Who waits reads first
+//	acquire   one transaction. Before it, the lease is kept alive if that was not done within
+//	          a quarter of the ttl. A caller that waits reads the name first
 //	renew     the lease is kept alive, then all locks are read, 128 at a time
 //	release   one transaction
 //
-// A lease of each lock's own would cost a third write, and a stream's message for each at
-// each renewal. As the lease lives on with other locks, the engine itself deletes a lock that
-// nobody has renewed for a ttl. The locks of a process that is killed are free when the lease
-// ends, after 4/3 of the ttl and up to a second.
+// A lease for each lock would cost a third write for each lock, and one message for each lock at
+// each renewal. The common lease lives on as long as any lock is renewed. So the engine itself
+// deletes a lock that has not been renewed for a ttl. The locks of a process that is killed are
+// free when the lease ends, after 4/3 of the ttl and up to a second.
 //
-// When an acquire gets no answer, etcd may execute it later. The engine takes another lease
-// then, and binds each lock to that when it is renewed. What the acquire leaves ends with the
-// old lease.
+// When an acquire gets no answer, etcd may execute it later. So the engine takes another lease,
+// and moves each lock to it when the lock is renewed. A lock that the acquire leaves ends with
+// the old lease.
 //
 // # What is different from other engines
 //
 // Tokens are revisions of etcd, and need no clock. Locks survive the crash of a minority of
-// the members. There are no markers, and Inspect does not know how long a lock lasts. The
-// servers must be 3.4.38, 3.5.23, 3.6.5 or newer: before, a stopped leader could end leases
-// that were alive, and a renewal could succeed for a lease that had been ended.
+// the members. There are no markers, and Inspect does not know how long a lock lasts.
+//
+// The servers must be 3.4.38, 3.5.23, 3.6.5 or newer. In older ones, a leader that was stopped
+// and comes back may end leases that are alive, and a renewal may succeed for a lease that has
+// ended.
 package etcdlock

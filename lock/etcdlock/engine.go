@@ -13,8 +13,8 @@ import (
 	"github.com/belaygo/belay/lock"
 )
 
-// An Engine is a lock.Engine in etcd, a lock.Waker and a lock.Pinger. It is safe for
-// concurrent use.
+// An Engine is a lock.Engine that keeps locks in etcd. It implements lock.Waker and lock.Pinger. It
+// is safe for concurrent use.
 type Engine struct {
 	client *clientv3.Client
 	kv     clientv3.KV
@@ -26,7 +26,7 @@ type Engine struct {
 	stop    context.CancelFunc
 	mu      sync.Mutex
 	closed  bool
-	running sync.WaitGroup // what goes on by itself
+	running sync.WaitGroup // calls, watches, and deletions by timer
 }
 
 var (
@@ -35,8 +35,8 @@ var (
 	_ lock.Pinger = (*Engine)(nil)
 )
 
-// New returns an engine on client. It does not dial. The client stays the caller's, to be
-// closed after the engine.
+// New returns an engine that uses client. It sends no request. Close does not close client: close
+// it after the engine.
 func New(client *clientv3.Client, cfg Config) (*Engine, error) {
 	if client == nil {
 		return nil, errors.New("etcdlock: client is nil")
@@ -53,9 +53,9 @@ func New(client *clientv3.Client, cfg Config) (*Engine, error) {
 	return e, nil
 }
 
-// Close ends what the engine does by itself, and has its methods fail. Close the Locker
-// first: locks that are still held expire. When ctx ends before a request that is on its
-// way, Close returns ctx's error.
+// Close makes later calls fail, stops watches and deletions, and waits for the requests that are
+// on their way. If ctx ends before they do, Close returns ctx's error. Close the Locker first:
+// locks that are still held are not released, but expire.
 func (e *Engine) Close(ctx context.Context) error {
 	e.mu.Lock()
 	e.closed = true
@@ -97,8 +97,8 @@ func (e *Engine) Ping(ctx context.Context) error {
 	return err
 }
 
-// Probe implements lock.Pinger: it deletes a name that is nobody's, which a majority of the
-// members must write down.
+// Probe implements lock.Pinger: it returns nil if a majority of the members can write. It deletes a
+// name that does not exist, which they have to agree on.
 func (e *Engine) Probe(ctx context.Context, _ string) error {
 	if err := e.enter(); err != nil {
 		return err
@@ -109,7 +109,7 @@ func (e *Engine) Probe(ctx context.Context, _ string) error {
 	return c.err("probe", err)
 }
 
-// get reads a lock. Nobody has it if the answer is nil.
+// get reads a lock. It returns nil if nobody has the lock.
 func (e *Engine) get(ctx context.Context, key string) (*found, error) {
 	if err := e.enter(); err != nil {
 		return nil, err
@@ -129,7 +129,7 @@ func (e *Engine) look(ctx context.Context, key string) (*found, error) {
 	return foundIn(res.Kvs), nil
 }
 
-// Inspect implements lock.Engine. etcd does not tell how long a lock will last.
+// Inspect implements lock.Engine. The TTL of the Holder is 0, because etcd does not know it.
 func (e *Engine) Inspect(ctx context.Context, key string) (lock.Holder, error) {
 	h := lock.Holder{Place: e.place()}
 	f, err := e.get(ctx, key)

@@ -8,8 +8,8 @@ import (
 // A hold is a lock of one owner.
 type hold struct{ key, owner string }
 
-// A held lock ends a ttl after its last renewal, though the lease that it is bound to lives
-// on with the other locks.
+// A held is what the engine notes about a lock: it ends a ttl after its last renewal, though its
+// lease lives on with the other locks.
 type held struct {
 	revision int64 // of its last write
 	timer    *time.Timer
@@ -41,8 +41,8 @@ func (hs *holds) add(h hold, revision int64, ttl time.Duration) {
 	hs.byHold[h] = it
 }
 
-// renewing notes that a lock is about to be renewed, and is not to be deleted meanwhile. It
-// reports false if that has begun.
+// renewing notes that a lock is about to be renewed, so that it is not deleted until notRenewed. It
+// reports false if the deletion has begun.
 func (hs *holds) renewing(h hold) bool {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
@@ -56,7 +56,7 @@ func (hs *holds) renewing(h hold) bool {
 	return !it.over
 }
 
-// notRenewed ends what renewing has begun.
+// notRenewed ends the note of renewing.
 func (hs *holds) notRenewed(h hold) {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
@@ -65,7 +65,7 @@ func (hs *holds) notRenewed(h hold) {
 	}
 }
 
-// remove forgets a lock, which is gone.
+// remove deletes the note about a lock that is gone.
 func (hs *holds) remove(h hold) {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
@@ -75,10 +75,10 @@ func (hs *holds) remove(h hold) {
 	}
 }
 
-// again is how long an end waits for a renewal, or for another try to delete.
+// again is how long a deletion waits for a renewal. A deletion that failed waits ten times as long.
 const again = 100 * time.Millisecond
 
-// end deletes a lock that nobody has renewed.
+// end deletes a lock that was not renewed.
 func (hs *holds) end(h hold, it *held) {
 	hs.mu.Lock()
 	if hs.closed || hs.byHold[h] != it {
@@ -95,7 +95,7 @@ func (hs *holds) end(h hold, it *held) {
 	hs.delete(h, it.revision)
 }
 
-// retry has the end of a lock be tried again.
+// retry tries the deletion of a lock again after a second.
 func (hs *holds) retry(h hold) {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()

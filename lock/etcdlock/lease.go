@@ -12,7 +12,7 @@ import (
 	"github.com/belaygo/belay/lock"
 )
 
-// leases are those of an engine: one for each ttl.
+// leases are the etcd leases of an engine: one for each ttl.
 type leases struct {
 	client *clientv3.Client
 
@@ -20,12 +20,12 @@ type leases struct {
 	byTTL map[time.Duration]*lease
 }
 
-// A lease of etcd is what locks of one ttl are bound to. It lasts for a third longer than
-// that, so that it need not be kept alive for each acquire.
+// A lease is an etcd lease that all locks of one ttl are bound to. It lasts a third longer than the
+// ttl, so that not every acquire has to keep it alive.
 type lease struct {
 	ttl time.Duration
 
-	turn chan struct{} // has room for the one that asks the server
+	turn chan struct{} // is full while a call sends requests about the lease
 
 	mu    sync.Mutex
 	id    clientv3.LeaseID
@@ -44,13 +44,13 @@ func (l *leases) of(ttl time.Duration) *lease {
 	return le
 }
 
-// seconds is how long the lease lasts, in the unit of etcd.
+// seconds returns how long the lease lasts, in seconds.
 func (l *lease) seconds() int64 {
 	return max(2, int64((l.ttl+l.ttl/3+time.Second-1)/time.Second))
 }
 
-// keep returns a lease that outlives a lock that is acquired or renewed now: which has been
-// kept alive within the age, or is now. It is granted if there is none.
+// keep returns a lease that outlives a lock which is acquired or renewed now. If the lease was not
+// kept alive within age, keep does that now. If there is no lease, it gets one from etcd.
 func (l *lease) keep(ctx context.Context, client *clientv3.Client, age time.Duration) (clientv3.LeaseID, error) {
 	if err := l.take(ctx); err != nil {
 		return 0, err
@@ -111,10 +111,9 @@ func (l *lease) take(ctx context.Context) error {
 
 func (l *lease) give() { <-l.turn }
 
-// drop has later locks be bound to another lease. Those that are bound to this one move when
-// they are renewed. What nobody renews ends with the lease: a lock, too, whose acquire got
-// no answer and is executed later. It does not wait for a turn, which may last as long as
-// the context of another caller.
+// drop makes later acquires use another lease. Locks that are bound to this one move when they are
+// renewed. A lock that is not renewed ends with this lease, even if its acquire got no answer and is
+// executed later. drop does not wait for a turn, which may last as long as another caller's context.
 func (l *lease) drop(id clientv3.LeaseID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -123,7 +122,8 @@ func (l *lease) drop(id clientv3.LeaseID) {
 	}
 }
 
-// unsent is the error of a request before that of the lock itself, which was not sent.
+// unsent returns the error of a request that comes before the one about the lock, which was then
+// not sent.
 func unsent(what string, err error) error {
 	kind := classify(err)
 	if errors.Is(kind, lock.ErrNoAnswer) {

@@ -26,7 +26,7 @@ func (e *Engine) Release(ctx context.Context, r lock.Request) error {
 	return nil
 }
 
-// deleteIf deletes a lock if it is as it should be.
+// deleteIf deletes a lock if the comparison holds, and reports whether it did.
 func (e *Engine) deleteIf(ctx context.Context, what, key string, is clientv3.Cmp) (bool, error) {
 	c := newCall(ctx)
 	res, err := e.kv.Txn(c.ctx).If(is).Then(clientv3.OpDelete(e.name(key))).Commit()
@@ -36,11 +36,11 @@ func (e *Engine) deleteIf(ctx context.Context, what, key string, is clientv3.Cmp
 	return res.Succeeded, nil
 }
 
-// deleteTimeout is how long the server has to delete a lock that nobody renews.
+// deleteTimeout is how long etcd has to delete a lock that was not renewed.
 const deleteTimeout = 5 * time.Second
 
-// deleteUnrenewed deletes a lock that nobody has renewed for a ttl, unless it was written
-// since.
+// deleteUnrenewed deletes a lock that was not renewed for a ttl, unless the lock was written after
+// revision.
 func (e *Engine) deleteUnrenewed(h hold, revision int64) {
 	if e.enter() != nil {
 		return
@@ -54,7 +54,7 @@ func (e *Engine) deleteUnrenewed(h hold, revision int64) {
 		return
 	}
 	if e.ctx.Err() == nil {
-		e.cfg.Logger.Warn("etcdlock: a lock that nobody renews was not deleted", "key", h.key, "owner", h.owner, "error", err)
+		e.cfg.Logger.Warn("etcdlock: a lock that was not renewed can't be deleted yet; it is tried again", "key", h.key, "owner", h.owner, "error", err)
 		e.holds.retry(h)
 	}
 }

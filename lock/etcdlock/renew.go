@@ -13,9 +13,9 @@ import (
 // maxOps is how many operations a transaction may have, by etcd's default.
 const maxOps = 128
 
-// Renew implements lock.Engine: the lease is kept alive, and then the locks are read. Only
-// that shows that they were not lost before: an old server may keep a lease alive whose
-// locks it has deleted already.
+// Renew implements lock.Engine: it keeps the lease alive, and then reads the locks. The read shows
+// that they were not lost before: an old server may keep a lease alive although it has deleted the
+// locks already.
 func (e *Engine) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration) []error {
 	errs := make([]error, len(rs))
 	fail := func(err error) []error {
@@ -43,7 +43,7 @@ func (e *Engine) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration
 	return errs
 }
 
-// renew renews so many locks as one transaction reads.
+// renew renews as many locks as one transaction can read, and sets their errs.
 func (e *Engine) renew(ctx context.Context, rs []lock.Request, id clientv3.LeaseID, ttl time.Duration, errs []error) {
 	for i, r := range rs {
 		h := hold{r.Key, r.Owner}
@@ -65,7 +65,7 @@ func (e *Engine) renew(ctx context.Context, rs []lock.Request, id clientv3.Lease
 	}
 }
 
-// read reads the locks of requests. Those that nobody has are nil.
+// read reads the locks of requests. It returns nil for a lock that nobody has.
 func (e *Engine) read(ctx context.Context, rs []lock.Request) ([]*found, error) {
 	var gets []clientv3.Op
 	for _, r := range rs {
@@ -83,8 +83,8 @@ func (e *Engine) read(ctx context.Context, rs []lock.Request) ([]*found, error) 
 	return all, nil
 }
 
-// renewed ends the renewal of a lock that was found after its lease was kept alive. One that
-// is bound to another lease is bound to this one.
+// renewed ends the renewal of a lock that was read after the lease was kept alive. If the lock is
+// bound to another lease, renewed moves it to this one.
 func (e *Engine) renewed(ctx context.Context, r lock.Request, f *found, id clientv3.LeaseID, ttl time.Duration) (err error) {
 	h := hold{r.Key, r.Owner}
 	if f != nil && f.owner == r.Owner && f.lease != id {

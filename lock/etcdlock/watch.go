@@ -8,7 +8,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// Watch implements lock.Waker. It returns when etcd tells of all that comes.
+// Watch implements lock.Waker. It returns when etcd notifies of all later releases.
 func (e *Engine) Watch(ctx context.Context, key string, wake func()) (stop func(), err error) {
 	if err := e.enter(); err != nil {
 		return nil, err
@@ -32,8 +32,8 @@ func (e *Engine) Watch(ctx context.Context, key string, wake func()) (stop func(
 	return cancel, nil
 }
 
-// watch calls wake for each release, until ctx ends. When etcd ends the watch, it begins
-// again, and wakes: it may have missed a release.
+// watch calls wake for each release, until ctx ends. If etcd ends the watch, watch begins another
+// one after a second, and calls wake, because it may have missed a release.
 func (e *Engine) watch(ctx context.Context, key string, ready chan<- error, wake func()) {
 	for again := false; ctx.Err() == nil; again = true {
 		if again {
@@ -61,7 +61,7 @@ func (e *Engine) watch(ctx context.Context, key string, ready chan<- error, wake
 	}
 }
 
-// tell tells the first that becomes of a watch.
+// tell sends the first result of a watch, and drops later ones.
 func tell(ready chan<- error, err error) {
 	select {
 	case ready <- err:
