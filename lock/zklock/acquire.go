@@ -10,8 +10,8 @@ import (
 	"github.com/belaygo/belay/lock"
 )
 
-// Acquire implements lock.Engine: one request creates two nodes. Who waits reads first, as
-// the servers agree on a request that is refused all the same.
+// Acquire implements lock.Engine: one request creates two nodes. If r.Waits is set, Acquire reads
+// first, because a refused request costs the servers as much as one that succeeds.
 func (e *Engine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration) (lock.Grant, error) {
 	if err := checkRequest(r); err != nil {
 		return lock.Grant{}, err
@@ -35,7 +35,7 @@ func (e *Engine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration)
 	}
 	h := hold{r.Key, r.Owner}
 	if !e.holds.begin(h) {
-		return lock.Grant{}, fmt.Errorf("zklock: %w: the lock was not renewed, and is being deleted", lock.ErrRefused)
+		return lock.Grant{}, fmt.Errorf("zklock: acquire: %w: this owner did not renew the lock in time, so it is being deleted", lock.ErrRefused)
 	}
 	defer e.holds.done(h)
 	g, err := e.acquire(ctx, conn, r)
@@ -57,7 +57,8 @@ func (e *Engine) lasting(ctx context.Context, what string, ttl time.Duration) (*
 	return conn, nil
 }
 
-// unsent is the error of a request that another was to follow, which was not sent.
+// unsent returns the error of a request that comes before the one about the lock, which was then
+// not sent.
 func unsent(what string, err error) error {
 	if errors.Is(err, lock.ErrNoAnswer) {
 		return fmt.Errorf("zklock: %s: %w: no answer", what, lock.ErrNotSent)
@@ -86,7 +87,8 @@ func (e *Engine) acquire(ctx context.Context, conn *conn, r lock.Request) (lock.
 	}
 }
 
-// acquired is the answer when a node is there already: the owner may have acquired it before.
+// acquired returns the answer when a node exists already: the owner may have acquired the lock
+// before.
 func (e *Engine) acquired(ctx context.Context, conn *conn, r lock.Request) (lock.Grant, error) {
 	f, err := e.get(ctx, conn, r.Key)
 	switch {
@@ -96,7 +98,7 @@ func (e *Engine) acquired(ctx context.Context, conn *conn, r lock.Request) (lock
 		}
 		return lock.Grant{}, noAnswer("acquire", err) // the lock may be the owner's
 	case f != nil && f.stat.owner == 0:
-		return lock.Grant{}, fmt.Errorf("zklock: %w: the node %s is not ephemeral, so it is no lock", lock.ErrUnusable, e.lockNode(r.Key))
+		return lock.Grant{}, fmt.Errorf("zklock: acquire: %w: the node %s is not ephemeral, so it is no lock of zklock: delete it", lock.ErrUnusable, e.lockNode(r.Key))
 	case f != nil && f.owner == r.Owner && f.stat.owner == conn.session.id:
 		return e.grant(r.Key, f.stat), nil
 	}
@@ -116,7 +118,7 @@ func (e *Engine) heldBy(key string, f *found) error {
 	return &lock.HeldError{Key: key, Holder: h}
 }
 
-// createFolder creates the parents of a key's nodes, which stay.
+// createFolder creates the parents of a key's nodes. They are never deleted.
 func (e *Engine) createFolder(ctx context.Context, conn *conn, key string) error {
 	folder := e.folder(key)
 	for at := 1; at <= len(folder); {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// A client keeps one session with one of the servers at a time. It holds no request back:
-// one that finds no connection was not sent.
+// A client keeps one session, with one of the servers at a time. A request never waits in a
+// client: without a connection it is not sent.
 type client struct {
 	cfg       Config
 	event     func(on *conn, path string) // a watch has fired
@@ -27,7 +27,7 @@ type client struct {
 	conn    *conn         // nil = none
 	down    error         // why no server could be reached, the last time that all were tried
 	changed chan struct{} // closed when conn or down changes
-	zxid    int64         // the latest that was seen: a server that is behind is of no use
+	zxid    int64         // the latest that was seen: a server that is behind it is not used
 }
 
 func (c *client) start() {
@@ -70,10 +70,10 @@ func (c *client) pause(rounds int) {
 	}
 }
 
-// patience is how long a server may be silent.
+// patience returns how long a server may send nothing before the connection is closed.
 func patience(timeout time.Duration) time.Duration { return min(3*time.Second, timeout/6) }
 
-// connect opens a connection for the session, which is begun if it is new.
+// connect opens a connection for the session. It begins the session if that is new.
 func (c *client) connect(server string, s *session) (*conn, error) {
 	sent := time.Now()
 	ctx, cancel := context.WithTimeout(c.ctx, 3*time.Second)
@@ -99,7 +99,8 @@ func (c *client) connect(server string, s *session) (*conn, error) {
 	}, nil
 }
 
-// handshake begins the session, or has it go on here. It returns the timeout of it.
+// handshake begins the session, or continues it on this connection. It returns the session timeout
+// that the server has granted.
 func (c *client) handshake(nc net.Conn, in *bufio.Reader, s *session) (time.Duration, error) {
 	timeout := s.granted()
 	if s.id == 0 {
@@ -158,7 +159,7 @@ func (c *client) serve(conn *conn) {
 	}
 }
 
-// change notes the present connection, or why there is none.
+// change sets the present connection, or the reason why there is none.
 func (c *client) change(conn *conn, down error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -173,8 +174,8 @@ func (c *client) saw(zxid int64) {
 	c.zxid = max(c.zxid, zxid)
 }
 
-// ready returns the present connection. It waits for one, but not if no server could be
-// reached lately.
+// ready returns the present connection, or waits for one. It returns an error at once if none of the
+// servers could be reached in the last round.
 func (c *client) ready(ctx context.Context) (*conn, error) {
 	for {
 		c.mu.Lock()
@@ -198,8 +199,8 @@ func (c *client) ready(ctx context.Context) (*conn, error) {
 	}
 }
 
-// lasting is ready with a session that lives for at least ttl from now. A session that was not
-// used for a while, as by a process that stood still, is prolonged by a new connection.
+// lasting returns a connection of a session that lives for at least ttl from now. If the session was
+// not used for a while, as in a process that stood still, a new connection prolongs it.
 func (c *client) lasting(ctx context.Context, ttl time.Duration) (*conn, error) {
 	for tries := 0; ; tries++ {
 		conn, err := c.ready(ctx)
@@ -222,7 +223,7 @@ func (c *client) lasting(ctx context.Context, ttl time.Duration) (*conn, error) 
 	}
 }
 
-// left has ready wait for another connection.
+// left makes ready wait for another connection.
 func (c *client) left(conn *conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

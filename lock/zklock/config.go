@@ -15,23 +15,24 @@ import (
 
 // Config adjusts an engine. Servers must be set.
 type Config struct {
-	// Servers are the addresses of the ensemble's members, host:port.
+	// Servers are the addresses of the ensemble's members, host:port. Required.
 	Servers []string
-	// Root is the node under which the locks are kept. It is created when it is missing.
-	// Defaults to "/belay/lock".
+	// Root is the path of the node under which the locks are kept. It is created when it is
+	// missing. All processes that share locks must have the same. Defaults to "/belay/lock".
 	Root string
 	// Name is the node of all locks in errors, events and metrics. Defaults to "zookeeper".
 	Name string
-	// SessionTimeout is how long the servers keep the session of a process that they do not
-	// hear of, and so the locks of one that was killed. It must be four thirds of the
-	// longest ttl, and at least three ticks of the servers, which allow 2 to 20 ticks and
-	// take the nearest. Defaults to 40 seconds, which is what servers allow by default, for
-	// a ttl of 30.
+	// SessionTimeout is how long the servers keep the session of a process that does not
+	// answer, and so the locks of a process that was killed. It must be at least four thirds
+	// of the longest ttl, and at least three ticks of the servers. Servers allow 2 to 20
+	// ticks, unless their configuration says otherwise, and use the nearest value that they
+	// allow. Defaults to 40 seconds, which is the most that servers allow by default, and
+	// enough for a ttl of 30.
 	SessionTimeout time.Duration
-	// Dial opens connections, such as those of TLS. Defaults to that of a net.Dialer.
+	// Dial opens a connection, for example with TLS. Defaults to net.Dialer.DialContext.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
-	// Logger gets a warning when a session expires that kept locks, and when a lock that
-	// nobody renews can't be deleted. Defaults to slog.Default().
+	// Logger gets a warning when a session that kept locks expires, and when a lock that was
+	// not renewed can't be deleted. Defaults to slog.Default().
 	Logger *slog.Logger
 }
 
@@ -57,12 +58,12 @@ func (c Config) withDefaults() (Config, error) {
 	case !utf8.ValidString(c.Name):
 		return c, fmt.Errorf("zklock: Config.Name %q is not UTF-8", c.Name)
 	case c.SessionTimeout < 100*time.Millisecond || c.SessionTimeout/time.Millisecond > math.MaxInt32:
-		return c, fmt.Errorf("zklock: Config.SessionTimeout %v is not 100 milliseconds to 24 days", c.SessionTimeout)
+		return c, fmt.Errorf("zklock: Config.SessionTimeout is %v, want 100 milliseconds to 24 days", c.SessionTimeout)
 	}
 	return c, nil
 }
 
-// isPath reports whether ZooKeeper takes p as a path under the root.
+// isPath reports whether ZooKeeper takes p as the path of a node other than its own.
 func isPath(p string) bool {
 	rest, ok := strings.CutPrefix(p, "/")
 	if !ok || !utf8.ValidString(p) || rest == "zookeeper" || strings.HasPrefix(rest, "zookeeper/") {
@@ -76,7 +77,7 @@ func isPath(p string) bool {
 	return true
 }
 
-// isForbidden reports whether ZooKeeper has no r in the names of nodes.
+// isForbidden reports whether ZooKeeper allows no r in the names of nodes.
 func isForbidden(r rune) bool {
 	return r < 0x20 || r >= 0x7f && r <= 0x9f || r >= 0xd800 && r <= 0xf8ff || r >= 0xfff0
 }

@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// A conn is one connection of a session. What was written to it is answered in order, or
-// the connection fails: nothing is kept for another connection.
+// A conn is one connection of a session. Its requests are answered in order, or the connection
+// fails: no request is sent again on another connection.
 type conn struct {
 	nc      net.Conn
 	in      *bufio.Reader
 	session *session
-	silence time.Duration // without an answer to a ping: the server is gone
+	silence time.Duration // how long the server may send nothing before the connection fails
 	event   func(on *conn, path string)
 	saw     func(zxid int64)
 	dead    chan struct{} // closed when it has failed
@@ -26,7 +26,7 @@ type conn struct {
 	err   error // why it has failed
 	xid   int32
 	calls map[int32]call
-	pings []time.Time // that were not answered yet
+	pings []time.Time // when the pings were sent that are not answered yet
 }
 
 // A call is a request that was sent.
@@ -35,15 +35,15 @@ type call struct {
 	then func(answer) // does not block
 }
 
-// An answer is the server's, or an error why there is none.
+// An answer is what the server returned, or why there is no answer.
 type answer struct {
 	body []byte
 	code code
 	lost error
 }
 
-// send writes a request, and has then called with its answer. An error says that nothing
-// was written.
+// send writes a request, and calls then with its answer later. If send returns an error, nothing
+// was written, and then is not called.
 func (c *conn) send(kind int32, body []byte, then func(answer)) error {
 	c.mu.Lock()
 	if c.err != nil {
@@ -55,7 +55,7 @@ func (c *conn) send(kind int32, body []byte, then func(answer)) error {
 	err := c.write(c.xid, kind, body)
 	c.mu.Unlock()
 	if err != nil {
-		c.fail(err) // some of it may have been written: then learns of it
+		c.fail(err) // some of it may have been written, so then gets the error
 	}
 	return nil
 }
@@ -140,7 +140,7 @@ func (c *conn) next() ([]byte, error) {
 	return readFrame(c.in)
 }
 
-// readFrame returns what follows a length.
+// readFrame reads one frame: a length, and as many bytes, which it returns.
 func readFrame(in io.Reader) ([]byte, error) {
 	const most = 4 << 20
 	var size [4]byte
@@ -149,7 +149,7 @@ func readFrame(in io.Reader) ([]byte, error) {
 	}
 	n := binary.BigEndian.Uint32(size[:])
 	if n > most {
-		return nil, errors.New("read: the answer is too long: is this a ZooKeeper server?")
+		return nil, errors.New("read: the answer is longer than 4 MiB: is this a ZooKeeper server?")
 	}
 	frame := make([]byte, n)
 	if _, err := io.ReadFull(in, frame); err != nil {

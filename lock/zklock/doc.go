@@ -9,39 +9,42 @@
 //
 // # How a lock is kept
 //
-// A lock is two ephemeral nodes that come and go together: one at a fixed path with the owner
-// as its data, and one whose name is made of the key and the owner. As long as the second one
-// is there, its owner has the lock:
+// A lock is two ephemeral nodes, which are created and deleted together. The first has a fixed
+// path for its key, and the owner as its data. The name of the second is made of the key and the
+// owner. An owner has the lock as long as the second node exists:
 //
-//	acquire   one request creates both, or neither. Who waits reads first
-//	renew     one request checks the owners' nodes of all locks
+//	acquire   one request creates both, or neither. A caller that waits reads the first node
+//	          before that
+//	renew     one request checks the second nodes of all locks
 //	release   one request deletes both, or neither
 //
-// All of these are agreed on by a majority of the servers. A leader that stood still, and was
-// deposed meanwhile, can answer none of them. A release can't delete the lock of the next
-// owner, as a node's version would allow: it begins with 0 again.
+// A majority of the servers agrees on each of these requests. So a leader that stood still, and
+// was replaced meanwhile, can't answer them. A release can't delete the lock of the next owner,
+// because the second node of that has another name. The version of a node would not prevent that:
+// each new node begins with version 0.
 //
-// All locks of an engine live in one session. The engine itself deletes a lock that nobody has
-// renewed for a ttl, and one that an acquire without an answer may have left.
+// All locks of an engine live in one session. The engine deletes a lock that was not renewed for
+// a ttl, and a lock that may be left by an acquire without an answer.
 //
 // # The session
 //
-// If the session is lost, so are all its locks, and their next renewal says so. Until then
-// their deadlines decide. The servers count a session's timeout from when their leader hears
-// of it, and servers report that to the leader twice a tick. So a ttl may be three quarters
-// of the session timeout at most. A process that stood still has its session prolonged by a new
-// connection before it acquires or renews.
+// If the session is lost, all its locks are lost, and their next renewal reports it. Until then
+// the deadlines of the leases count. The leader ends a session when it has not been used for its
+// timeout. But a server reports to the leader only twice a tick which sessions were used. So a ttl
+// may be at most three quarters of the session timeout: an acquire or a renewal with a longer one
+// fails with [lock.ErrDenied]. If a process stood still, the engine opens a new connection, which
+// prolongs the session, before it acquires or renews.
 //
 // The locks of a process that is killed are free when its session has expired: after
-// Config.SessionTimeout, and not after the ttl.
+// Config.SessionTimeout, not after the ttl.
 //
-// A request is written to a connection at once, or not at all: none waits for a connection
+// A request is written to a connection at once, or not sent: it never waits for a connection
 // that may belong to another session.
 //
 // # What is different from other engines
 //
 // Tokens are made of ZooKeeper's transaction numbers, and need no clock. Locks survive the
-// crash of a minority of the servers. A lock can be renewed only by the engine that took it.
-// There are no markers, and Inspect does not know how long a lock lasts. Curator's locks are
-// other nodes: its clients and Belay's do not exclude each other.
+// crash of a minority of the servers. Only the engine that acquired a lock can renew it. There are
+// no markers, and Inspect does not know how long a lock lasts. Curator's locks are other nodes, so
+// its clients and Belay's do not exclude each other.
 package zklock

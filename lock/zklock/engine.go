@@ -10,8 +10,8 @@ import (
 	"github.com/belaygo/belay/lock"
 )
 
-// An Engine is a lock.Engine in ZooKeeper, a lock.Waker and a lock.Pinger. Its locks belong
-// to its session: no other engine can renew them. It is safe for concurrent use.
+// An Engine is a lock.Engine that keeps locks in ZooKeeper. It implements lock.Waker and lock.Pinger.
+// Its locks belong to its session, so no other engine can renew them. It is safe for concurrent use.
 type Engine struct {
 	cfg     Config
 	client  *client
@@ -31,8 +31,8 @@ var (
 	_ lock.Pinger = (*Engine)(nil)
 )
 
-// New returns an engine, and begins to connect to one of the servers. It does not wait for
-// that.
+// New returns an engine, and starts to connect to one of the servers in the background. It returns
+// an error only if cfg is wrong.
 func New(cfg Config) (*Engine, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -47,9 +47,9 @@ func New(cfg Config) (*Engine, error) {
 	return e, nil
 }
 
-// Close ends the session, and has the engine's methods fail. Close the Locker first: if locks
-// are still held, the session is left to expire, so that they end no earlier than their
-// ttl. When ctx ends before a request that is on its way, Close returns ctx's error.
+// Close makes later calls fail, ends the session, and waits for the requests that are on their way.
+// If ctx ends before they do, Close returns ctx's error. Close the Locker first: if locks are still
+// held, Close does not end the session but leaves it to expire, so that no lock ends before its ttl.
 func (e *Engine) Close(ctx context.Context) error {
 	e.mu.Lock()
 	closed := e.closed
@@ -85,10 +85,10 @@ func (e *Engine) enter() error {
 	return nil
 }
 
-// expired has the locks of a session end with it.
+// expired removes the locks of a session that has expired, and logs how many these were.
 func (e *Engine) expired(s *session) {
 	if lost := e.holds.end(s); lost > 0 {
-		e.cfg.Logger.Warn("zklock: the session has expired, and its locks with it", "locks", lost, "timeout", s.granted())
+		e.cfg.Logger.Warn("zklock: the session has expired, so its locks are lost", "locks", lost, "timeout", s.granted())
 	}
 }
 
@@ -116,8 +116,8 @@ func do(ctx context.Context, conn *conn, what string, kind int32, body []byte) (
 	}
 }
 
-// doMulti executes all parts or none. It returns the first part that was rejected, and why;
-// -1 if all were executed.
+// doMulti executes all parts or none. It returns the results, and the index of the first part that
+// was rejected, or -1 if all were executed.
 func doMulti(ctx context.Context, conn *conn, what string, parts ...part) ([]result, int, error) {
 	a, err := do(ctx, conn, what, opMulti, multi(parts...))
 	if err != nil {
@@ -141,13 +141,13 @@ func doMulti(ctx context.Context, conn *conn, what string, parts ...part) ([]res
 	return results, i, nil
 }
 
-// found is what a lock's node says.
+// A found lock is the content of a lock's node.
 type found struct {
 	owner string
 	stat
 }
 
-// get reads the lock of key. It returns nil if there is none.
+// get reads the lock of key. It returns nil if nobody has the lock.
 func (e *Engine) get(ctx context.Context, conn *conn, key string) (*found, error) {
 	a, err := do(ctx, conn, "read", opGetData, read(e.lockNode(key), false))
 	switch {
@@ -163,7 +163,7 @@ func (e *Engine) get(ctx context.Context, conn *conn, key string) (*found, error
 	return f, d.err
 }
 
-// Inspect implements lock.Engine. ZooKeeper does not say how long a lock will last.
+// Inspect implements lock.Engine. The TTL of the Holder is 0, because ZooKeeper does not know it.
 func (e *Engine) Inspect(ctx context.Context, key string) (lock.Holder, error) {
 	if err := e.enter(); err != nil {
 		return lock.Holder{}, err
@@ -173,7 +173,7 @@ func (e *Engine) Inspect(ctx context.Context, key string) (lock.Holder, error) {
 	if err != nil {
 		return lock.Holder{}, notSent("inspect", err)
 	}
-	// The server may be behind the leader; its next answer is not.
+	// The server may be behind the leader. After a sync its next answer is not.
 	if err := conn.send(opSync, syncOf(e.cfg.Root), func(answer) {}); err != nil {
 		return lock.Holder{}, notSent("inspect", err)
 	}
@@ -202,8 +202,8 @@ func (e *Engine) Ping(ctx context.Context) error {
 	return err
 }
 
-// Probe implements lock.Pinger: it creates and deletes a node in one request, where the lock
-// on key is kept.
+// Probe implements lock.Pinger: it returns nil if a lock on key could be granted. One request
+// creates and deletes a node beside that of the lock.
 func (e *Engine) Probe(ctx context.Context, key string) error {
 	if err := e.enter(); err != nil {
 		return err
@@ -236,13 +236,13 @@ func checkRequest(r lock.Request) error {
 	return nil
 }
 
-// A ttlError is returned for a ttl for which the session can't vouch.
+// A ttlError is returned for a ttl that is too long for the session timeout.
 type ttlError struct{ ttl, session, wanted time.Duration }
 
 func (e *ttlError) Error() string {
 	msg := fmt.Sprintf("zklock: a ttl of %v is more than three quarters of the session timeout of %v", e.ttl, e.session)
 	if e.session < e.wanted {
-		return msg + fmt.Sprintf(", which is what the servers allow of the %v of Config.SessionTimeout: see maxSessionTimeout in zoo.cfg", e.wanted)
+		return msg + fmt.Sprintf(": the servers allow no more, although Config.SessionTimeout is %v: raise maxSessionTimeout in zoo.cfg, or use a shorter ttl", e.wanted)
 	}
 	return msg + ": raise Config.SessionTimeout"
 }

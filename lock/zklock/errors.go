@@ -12,12 +12,12 @@ var (
 	errClosed = fmt.Errorf("%w: zklock: closed", lock.ErrDenied)
 	// errExpired is returned by a connect when the server does not have the session.
 	errExpired = errors.New("the session has expired")
-	// errStale ends a connection so that the next one prolongs the session.
+	// errStale ends a connection, so that the next one prolongs the session.
 	errStale = errors.New("the session was not used for too long")
 )
 
-// A code is the error of a server's answer. The request was not executed, unless the server
-// itself lost it.
+// A code is the error of a server's answer. The request was not executed, unless kind says that
+// there is no answer.
 type code int32
 
 const (
@@ -47,7 +47,7 @@ func (c code) Error() string {
 	return fmt.Sprintf("zookeeper: error %d", int32(c))
 }
 
-// kind is what a server's error says of the request.
+// kind returns the error of package lock for a server's error.
 func (c code) kind() error {
 	switch c {
 	case errConnectionLoss, errTimeout:
@@ -60,7 +60,7 @@ func (c code) kind() error {
 	return lock.ErrNotSent // it was rejected
 }
 
-// rejected is the error of an answer.
+// rejected returns the error of a request that a server has answered with c.
 func rejected(what string, c code) error { return fmt.Errorf("zklock: %s: %w: %w", what, c.kind(), c) }
 
 func notSent(what string, err error) error {

@@ -8,7 +8,8 @@ import (
 // A hold is a lock of one owner.
 type hold struct{ key, owner string }
 
-// A held lock ends a ttl after its last renewal, though the session lives on.
+// A held is what the engine notes about a lock: it ends a ttl after its last renewal, though the
+// session lives on.
 type held struct {
 	session *session
 	timer   *time.Timer
@@ -47,8 +48,8 @@ func (hs *holds) known(h hold) bool {
 	return hs.byHold[h] != nil
 }
 
-// begin notes that a lock is about to be acquired or renewed, and is not to be deleted until
-// done. It reports false if its deletion has begun.
+// begin notes that a lock is about to be acquired or renewed, so that it is not deleted until done.
+// It reports false if the deletion has begun.
 func (hs *holds) begin(h hold) bool {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
@@ -62,7 +63,7 @@ func (hs *holds) begin(h hold) bool {
 	return !it.over
 }
 
-// done ends what begin has begun.
+// done ends the note of begin.
 func (hs *holds) done(h hold) {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
@@ -71,7 +72,7 @@ func (hs *holds) done(h hold) {
 	}
 }
 
-// remove forgets a lock, which is gone.
+// remove deletes the note about a lock that is gone.
 func (hs *holds) remove(h hold) {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
@@ -84,7 +85,7 @@ func (hs *holds) remove(h hold) {
 // again is how long a deletion waits for a renewal.
 const again = 50 * time.Millisecond
 
-// expire deletes a lock that nobody has renewed.
+// expire deletes a lock that was not renewed.
 func (hs *holds) expire(h hold, it *held) {
 	hs.mu.Lock()
 	if hs.closed || hs.byHold[h] != it {
@@ -101,7 +102,7 @@ func (hs *holds) expire(h hold, it *held) {
 	hs.delete(h)
 }
 
-// retry has the deletion of a lock be tried again.
+// retry tries the deletion of a lock again after a second.
 func (hs *holds) retry(h hold) {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
@@ -110,7 +111,7 @@ func (hs *holds) retry(h hold) {
 	}
 }
 
-// end forgets the locks of a session, and returns how many there were.
+// end removes the locks of a session, and returns how many there were.
 func (hs *holds) end(s *session) (n int) {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
@@ -124,7 +125,7 @@ func (hs *holds) end(s *session) (n int) {
 	return n
 }
 
-// close forgets all locks, and returns how many there were.
+// close removes all locks, and returns how many there were.
 func (hs *holds) close() int {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()

@@ -20,8 +20,7 @@ func (e *Engine) folder(key string) string {
 // lockNode is the node that says who has a key.
 func (e *Engine) lockNode(key string) string { return e.folder(key) + "/" + escaped(key) }
 
-// ownerNode is the node that is there as long as an owner has a key. No escaped key has its
-// name.
+// ownerNode is the node that exists as long as an owner has a key. No escaped key is the same name.
 func (e *Engine) ownerNode(r lock.Request) string {
 	sum := sha256.Sum256([]byte(r.Key + "\x00" + r.Owner))
 	return fmt.Sprintf("%s/%%o-%x", e.folder(r.Key), sum[:16])

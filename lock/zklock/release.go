@@ -8,8 +8,8 @@ import (
 	"github.com/belaygo/belay/lock"
 )
 
-// Release implements lock.Engine: one request deletes both nodes. That of the owner is there
-// only as long as the owner has the key, so the lock of another can't be deleted.
+// Release implements lock.Engine: one request deletes both nodes, or neither. The owner's node
+// exists only as long as the owner has the key, so Release can't delete the lock of another owner.
 func (e *Engine) Release(ctx context.Context, r lock.Request) error {
 	if err := e.enter(); err != nil {
 		return err
@@ -34,8 +34,8 @@ func (e *Engine) release(ctx context.Context, conn *conn, r lock.Request) error 
 	return nil
 }
 
-// deleteUnrenewed ends a lock that nobody has renewed for its ttl, and tries again as long as
-// the session lives.
+// deleteUnrenewed deletes a lock that was not renewed for its ttl. If that fails, it is tried again
+// as long as the session lives.
 func (e *Engine) deleteUnrenewed(h hold) {
 	if e.enter() != nil {
 		return
@@ -50,6 +50,6 @@ func (e *Engine) deleteUnrenewed(h hold) {
 	if err == nil || errors.Is(err, lock.ErrNotHeld) || e.ctx.Err() != nil {
 		return
 	}
-	e.cfg.Logger.Warn("zklock: a lock that was not renewed can't be deleted", "key", h.key, "owner", h.owner, "err", err)
+	e.cfg.Logger.Warn("zklock: a lock that was not renewed can't be deleted yet; it is tried again", "key", h.key, "owner", h.owner, "error", err)
 	e.holds.retry(h)
 }

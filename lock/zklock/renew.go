@@ -9,12 +9,12 @@ import (
 	"github.com/belaygo/belay/lock"
 )
 
-// errNotOurs is the verdict on a lock that this engine has not, or has no more.
+// errNotOurs is the error of a renewal or a release of a lock that this engine does not have.
 var errNotOurs = fmt.Errorf("zklock: %w", lock.ErrNotHeld)
 
-// Renew implements lock.Engine: one request checks that the owners' nodes are there. The
-// servers agree on it, so their leader is none that was deposed while it stood still, and the
-// session is alive for all of them.
+// Renew implements lock.Engine: one request checks that the owners' nodes exist. A majority of the
+// servers agrees on it, so a leader that was replaced while it stood still can't answer, and the
+// session is alive.
 func (e *Engine) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration) []error {
 	errs := make([]error, len(rs))
 	if len(rs) == 0 {
@@ -58,11 +58,11 @@ func fill(errs []error, err error) []error {
 	return errs
 }
 
-// most is how many locks one request renews: it must not be longer than a megabyte, by
-// default.
+// most is how many locks one request renews. By default, servers reject a request of more than a
+// megabyte.
 const most = 1000
 
-// renew sets the errors of those requests that are named.
+// renew renews the requests with the indexes these, and sets their errors.
 func (e *Engine) renew(ctx context.Context, conn *conn, rs []lock.Request, errs []error, these []int) {
 	for len(these) > 0 {
 		n := min(len(these), most)
@@ -83,7 +83,7 @@ func (e *Engine) renew(ctx context.Context, conn *conn, rs []lock.Request, errs 
 			if gone < 0 {
 				break
 			}
-			errs[now[gone]] = errNotOurs // and all the others are asked for again
+			errs[now[gone]] = errNotOurs // the others are checked again without it
 			now = append(now[:gone], now[gone+1:]...)
 		}
 	}

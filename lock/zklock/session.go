@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// A session is what ephemeral nodes live in. The leader of the servers ends it when it has
-// not heard of it for its timeout, and it hears of it late: a follower reports which
-// sessions were used twice a tick, and forgets that if it dies before. It hears at once of a
-// session that begins or gets a new connection.
+// A session is what ephemeral nodes belong to: they are deleted when it ends. The leader of the
+// servers ends a session that was not used for its timeout. A follower reports only twice a tick
+// which sessions were used, and not at all if it dies before. The leader knows at once of a session
+// that begins or gets a new connection.
 type session struct {
 	id       int64 // 0 = not begun
 	password string
@@ -32,7 +32,7 @@ const (
 	usable     = 0.75
 )
 
-// longestTTL is for how long the session can keep a lock without hearing of its holder.
+// longestTTL returns the longest ttl of a lock that the session can keep.
 func (s *session) longestTTL() time.Duration { return time.Duration(usable * float64(s.granted())) }
 
 // granted returns the session's timeout.
@@ -42,8 +42,8 @@ func (s *session) granted() time.Duration {
 	return s.timeout
 }
 
-// connected notes a connection that began at a time, and the timeout that came with it: the
-// leader knows of both.
+// connected notes when a connection was requested, and the session timeout that the server granted.
+// The leader knows of both.
 func (s *session) connected(sent time.Time, timeout time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

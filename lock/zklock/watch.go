@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// watches are the locks that callers wait for: one watch of ZooKeeper for each, however many
-// wait.
+// watches are the locks that callers wait for. There is one watch of ZooKeeper for each lock,
+// however many callers wait for it.
 type watches struct {
 	mu     sync.Mutex
 	byNode map[string]*watch
@@ -17,8 +17,8 @@ type watch struct {
 	last  int
 }
 
-// Watch implements lock.Waker. ZooKeeper notifies once, and what happens before the watch is
-// set again is seen by the answer to that.
+// Watch implements lock.Waker. ZooKeeper notifies once for each watch. When it is set again, the
+// answer shows whether the lock became free in between.
 func (e *Engine) Watch(ctx context.Context, key string, wake func()) (stop func(), err error) {
 	if err := e.enter(); err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func (ws *watches) nodes() []string {
 	return nodes
 }
 
-// ring wakes all who wait for a lock. They do not block.
+// ring wakes all callers that wait for a lock. The functions that it calls do not block.
 func (ws *watches) ring(node string) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -91,7 +91,7 @@ func (ws *watches) ring(node string) {
 	}
 }
 
-// fired sets a watch again that has notified. If the lock is free, its waiters are woken.
+// fired sets a watch again after it has notified. The waiters are woken if the lock is free.
 func (e *Engine) fired(conn *conn, node string) {
 	if e.watches.has(node) {
 		e.arm(conn, node, false) // or the next connection sets all watches
