@@ -1,10 +1,15 @@
-// Command belay-switch shows which engine keeps the locks of services with switchlock, and has
-// them move to another.
+// Command belay-switch shows which engine keeps the locks of services that use package
+// switchlock, and moves the locks to another engine.
 //
 //	BELAY_SWITCH_DSN="$DSN" belay-switch -record orders status
 //	BELAY_SWITCH_DSN="$DSN" belay-switch -record orders -by alice to sql
 //
-// It needs the database with the record, and no engine. Run it with -h for its flags.
+// It connects to the database with the record only, and to no engine. So it does not check that
+// the new engine works; and for a switch to or from etcd or ZooKeeper, use switchlock.Engine.To.
+// Run it with -h for its flags.
+//
+// It exits with 0 when the switch is over, 1 if something failed, and 2 if its flags or
+// environment are wrong.
 package main
 
 import (
@@ -49,7 +54,7 @@ var errUsage = errors.New("see belay-switch -h")
 type command struct {
 	dsn, dialect, record string
 	by                   string
-	goneFor              time.Duration // less than 0 = the old engine is not gone
+	goneFor              time.Duration // less than 0 = the old engine is not switched off
 	nowait               bool
 	args                 []string
 }
@@ -57,9 +62,12 @@ type command struct {
 const usage = `usage: belay-switch [flags] status
        belay-switch [flags] to ENGINE
 
-status shows where locks are kept. to has all processes keep them in an engine, by the name that
-the services have for it, and waits until they have moved; interrupt it at any time. It can be
-run again to go back. The data source name comes from the environment: BELAY_SWITCH_DSN.
+status shows which engine keeps the locks. to moves the locks of all processes to ENGINE, which
+is its name in switchlock.Config.Engines of the services, and waits until they have moved. An
+interrupt ends the wait, not the switch. To go back, run it again with the old engine, at any
+time. It does not check that ENGINE works.
+
+Set the environment variable BELAY_SWITCH_DSN to the data source name of the database.
 
 `
 
@@ -71,10 +79,10 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		fmt.Fprint(stderr, usage)
 		flags.PrintDefaults()
 	}
-	flags.StringVar(&c.dialect, "dialect", "mysql", "of the database: mysql (and MariaDB), postgres or sqlite")
-	flags.StringVar(&c.record, "record", "", "`name` of the record, as the services give it to sqllock.NewSource")
-	flags.StringVar(&c.by, "by", getenv("USER"), "`who` switches, for logs")
-	flags.DurationVar(&c.goneFor, "gone-for", -1, "with to: the engine that keeps the locks now is switched off for so long, and stays so until this is over; locks are back the sooner")
+	flags.StringVar(&c.dialect, "dialect", "mysql", "of the database: mysql (also for MariaDB), postgres or sqlite")
+	flags.StringVar(&c.record, "record", "", "`name` of the record that the services give to sqllock.NewSource; required")
+	flags.StringVar(&c.by, "by", getenv("USER"), "`who` makes the switch, for the record and logs")
+	flags.DurationVar(&c.goneFor, "gone-for", -1, "with to: how long the engine that keeps the locks now has been switched off; locks are granted again sooner then. Only if it is certainly off, and stays off until the switch is over: otherwise locks may have two holders")
 	flags.BoolVar(&c.nowait, "no-wait", false, "with to: do not wait until the locks have moved")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -104,5 +112,5 @@ func (c command) run(ctx context.Context, stdout io.Writer) error {
 	case len(c.args) == 2 && c.args[0] == "to":
 		return c.to(ctx, source, stdout)
 	}
-	return fmt.Errorf("want status, or to ENGINE, not %q: %w", c.args, errUsage)
+	return fmt.Errorf("the arguments are %q, want status or to ENGINE: %w", c.args, errUsage)
 }

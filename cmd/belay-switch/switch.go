@@ -29,7 +29,7 @@ func open(dsn, dialect, record string) (source *sqllock.Source, closePool func()
 	}
 	pool, err := sql.Open(driver, dsn)
 	if err != nil {
-		return nil, nil, errors.New("BELAY_SWITCH_DSN can't be read") // the error may have the password
+		return nil, nil, fmt.Errorf("BELAY_SWITCH_DSN is no data source name of %s, by -dialect", dialect) // err may have the password
 	}
 	source, err = sqllock.NewSource(pool, sqllock.Dialect(dialect), record)
 	if err != nil {
@@ -55,18 +55,18 @@ func read(ctx context.Context, s switchlock.Source) (switchlock.Record, error) {
 	return s.Read(ctx)
 }
 
-// describe says what a record means for people.
+// describe returns what a record means, for people.
 func describe(r switchlock.Record) string {
 	switch {
 	case r.Epoch == 0:
-		return "no record: no service has started, or the record has another name"
+		return "no record of this name: start a service first, or correct -record"
 	case r.Settled:
 		return fmt.Sprintf("epoch %d: locks are kept in %s", r.Epoch, r.To)
 	}
 	return fmt.Sprintf("epoch %d: locks move from %s to %s; each process needs both for %v (by %s)", r.Epoch, r.From, r.To, r.Cross, r.By)
 }
 
-// to makes a switch, and waits until it is settled.
+// to makes a switch, and waits until it is settled unless c.nowait is set.
 func (c command) to(ctx context.Context, s switchlock.Source, w io.Writer) error {
 	change := switchlock.Change{To: c.args[1], By: c.by}
 	if c.goneFor >= 0 {
@@ -103,7 +103,7 @@ func settled(ctx context.Context, s switchlock.Source, r switchlock.Record, w io
 			return err
 		}
 		if wait.Sleep(ctx, often, nil) != nil {
-			return errors.Join(errors.New("not settled yet: does a service run that has both engines?"), err)
+			return errors.Join(errors.New("the switch goes on, but is not settled yet: check that a service runs whose switchlock.Config.Engines has both engines"), err)
 		}
 	}
 }
