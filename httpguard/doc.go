@@ -48,12 +48,13 @@
 //	500  no principal, an answer that can't be stored
 //	503  the lock or the database is not available, or failed meanwhile: asking again is safe
 //
-// These are problem details (RFC 9457). 409 of a request that is being served and 503 have
-// Retry-After. Handlers that call Do, Apply or Once themselves answer likewise with [Error].
+// The body is a problem detail (RFC 9457). A 503, and a 409 for a request that is being served,
+// have Retry-After. Handlers that call Do, Apply or Once themselves can answer in the same way
+// with [Error].
 //
-// While Redis is away and the guard's policy is FailClosed, repeats get 503, too, also those
-// whose answer is stored. Looking for it would cost the database a read for each request that
-// is rejected then, at a time when clients retry most. Under DBOnly stored answers are sent.
+// While Redis is away and the guard's policy is FailClosed, a repeat gets 503 even if its answer
+// is stored. Otherwise each rejected request would cost the database a read, at a time when
+// clients retry most. Under DBOnly, stored answers are sent.
 //
 // # Limits
 //

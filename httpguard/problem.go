@@ -57,13 +57,13 @@ func (e *exchange) fail(err error) {
 	p.send(e.w, fragment == "busy" || fragment == "unavailable")
 }
 
-// send answers with a problem. again says that the same request may succeed a second later.
+// send writes a problem as the answer. If again is set, it adds a Retry-After of a second.
 func (p problem) send(w http.ResponseWriter, again bool) {
 	h := w.Header()
 	if again {
 		h.Set("Retry-After", "1")
 	}
-	h.Del("Content-Length") // of the answer that this one replaces
+	h.Del("Content-Length") // if the handler has set it for another answer
 	h.Set("Content-Type", "application/problem+json")
 	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(p.Status)

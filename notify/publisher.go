@@ -5,9 +5,9 @@ import (
 	"errors"
 )
 
-// ErrRefused is matched by the error of a Publisher whose destination answers that it does
-// not take this event, and may take others: its sender is not allowed, or it is too large.
-// An outbox postpones the event by 30 seconds to 10 minutes, and goes on with the others.
+// ErrRefused is matched by an error of Publish when the destination has refused this event but
+// may take others: the sender is not allowed to send it, or it is too large. An outbox tries the
+// event again after 30 seconds to 10 minutes, and publishes the others meanwhile.
 var ErrRefused = errors.New("notify: event refused")
 
 // A Publisher takes events. Publish returns nil once the event is safe: stored,

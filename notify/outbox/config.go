@@ -21,8 +21,8 @@ type Config struct {
 	Service, Instance string
 	// Relay takes the stored events to their destination. It must return nil only
 	// when they are safe there, and must return when its context ends. An error that
-	// matches notify.ErrInvalidEvent sets the row aside for an hour, and one that matches
-	// notify.ErrRefused for up to 10 minutes. One with a method
+	// matches notify.ErrInvalidEvent sets the row aside for an hour. One that matches
+	// notify.ErrRefused sets it aside for 30 seconds to 10 minutes. One with a method
 	// RetryAfter() time.Duration pauses the relay that long, for a minute at most. A
 	// notify.RawPublisher gets the stored bytes. A rabbitmq.Publisher or a
 	// webhook.Publisher, and a struct that embeds one, gets heartbeats as well. Defaults to nil: this process only stores,

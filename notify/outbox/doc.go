@@ -47,10 +47,10 @@
 // belay_outbox SET retry_at = 0 makes relays try it at once. A newer version may be
 // able to read it.
 //
-// An event that the destination refuses, and that may be taken later, waits for half a
-// minute to 10 minutes, while the others are relayed ([notify.ErrRefused]): the token is not
-// for its service, or it is too large for the broker. The first of a service is logged, and
-// one more every 10 minutes. Close leaves such rows where they are.
+// If the destination refuses an event but may take others ([notify.ErrRefused]), the event waits
+// for half a minute to 10 minutes, and the others are relayed meanwhile. That happens if the token
+// is not for its service, or if it is too large for the broker. The first such event of a service
+// is logged, and then one every 10 minutes. Close does not wait for such events.
 //
 // After a failover that lost the last rows, MySQL and MariaDB give their ids to
 // other events. So a relay deletes, releases or postpones a row only if it still

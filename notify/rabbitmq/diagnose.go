@@ -13,7 +13,7 @@ import (
 	"github.com/belaygo/belay/notify"
 )
 
-// diagnoseTime bounds a Diagnose.
+// diagnoseTime is how long a Diagnose takes at most.
 const diagnoseTime = 5 * time.Second
 
 var _ doctor.Diagnoser = (*Publisher)(nil)
@@ -65,8 +65,8 @@ func tryPublish(ctx context.Context, s *rabbit.Session) error {
 	return err
 }
 
-// rollBack publishes in a transaction that it rolls back. The broker may close the channel
-// before the rollback is sent: its reason counts then, not that the channel is closed.
+// rollBack publishes in a transaction that it rolls back. If the broker closes the channel before
+// the rollback is sent, rollBack returns the broker's reason.
 func rollBack(ctx context.Context, ch *amqp.Channel) error {
 	closed := ch.NotifyClose(make(chan *amqp.Error, 1))
 	key := rabbit.EventKey(string(notify.VerdictLost))
@@ -87,8 +87,8 @@ func rollBack(ctx context.Context, ch *amqp.Channel) error {
 	return err
 }
 
-// cutWhenBlocked sends the first reason for which the broker takes no messages, and cuts the
-// session then: what waits for an answer gets none. It returns when the connection has ended.
+// cutWhenBlocked sends the first reason why the broker takes no messages, and then cuts the session,
+// so that calls which wait for an answer end. It returns when the connection has ended.
 func cutWhenBlocked(s *rabbit.Session, reasons chan<- string) {
 	for b := range s.Conn.NotifyBlocked(make(chan amqp.Blocking)) {
 		select {

@@ -61,9 +61,9 @@ func isAnswer(err error) bool {
 }
 
 // Publish returns nil once the broker has found the monitor's queue, routed ev
-// and confirmed it. After [ErrUnroutable], and after an error that matches
-// notify.ErrRefused (the event is larger than the broker's max_message_size), the broker has
-// not taken the event; after any other error it may have.
+// and confirmed it. After [ErrUnroutable] the broker has not taken the event. Nor has it after
+// an error that matches notify.ErrRefused: the event is larger than the broker's
+// max_message_size. After any other error it may have taken the event.
 func (p *Publisher) Publish(ctx context.Context, ev notify.Event) error {
 	env, body, err := encode(ev)
 	if err != nil {

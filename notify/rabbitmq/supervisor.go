@@ -309,8 +309,8 @@ func userRefused(reason *amqp.Error) bool {
 	return reason.Code == amqp.PreconditionFailed && strings.Contains(reason.Reason, "user_id property")
 }
 
-// tooLarge reports whether the broker refuses a message for its size: the setting
-// max_message_size, of which a client learns only so.
+// tooLarge reports whether the broker refuses a message because it is larger than the setting
+// max_message_size. A client can't read that setting.
 func tooLarge(reason *amqp.Error) bool {
 	return reason.Code == amqp.PreconditionFailed && strings.Contains(reason.Reason, "larger than configured max size")
 }

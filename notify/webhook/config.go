@@ -53,8 +53,8 @@ func (c Config) validate() error {
 	return nil
 }
 
-// parse returns the address of a monitor without the settings of TLS, and these. Its errors
-// do not quote the address, which may hold a password by mistake.
+// parse returns the address of a monitor without its settings of TLS, and these settings. Its
+// errors do not quote the address, which may hold a password by mistake.
 func parse(address string, given *tls.Config) (*url.URL, *tls.Config, error) {
 	u, err := url.Parse(address)
 	if err != nil {

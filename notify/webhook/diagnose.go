@@ -10,9 +10,9 @@ import (
 	"github.com/belaygo/belay/internal/ingest"
 )
 
-// Diagnose returns what keeps the events of a service from the monitor, by a request of its
-// own, past the circuit breaker. It sends no event and no heartbeat. It is a part of
-// belay.Doctor.
+// Diagnose returns why the monitor would not take the events of a service, or nil if it would. It
+// sends one request, even if the circuit breaker is open, but no event and no heartbeat. It takes
+// up to Config.Timeout. It is a part of belay.Doctor.
 func (p *Publisher) Diagnose(ctx context.Context, service string) []doctor.Finding {
 	found, ok := p.check(ctx, service)
 	if ok {
@@ -21,7 +21,8 @@ func (p *Publisher) Diagnose(ctx context.Context, service string) []doctor.Findi
 	return []doctor.Finding{found}
 }
 
-// check asks whether an event of the service would be taken.
+// check returns ok if the monitor would take an event of the service, or a finding that says why
+// not.
 func (p *Publisher) check(ctx context.Context, service string) (_ doctor.Finding, ok bool) {
 	subject := p.base.String()
 	if !p.enter() {
@@ -41,7 +42,7 @@ func (p *Publisher) check(ctx context.Context, service string) (_ doctor.Finding
 	}
 	switch code := r.code; {
 	case r.Service != service || service == "":
-		return doctor.MonitorServer.Found(subject, "it answers %d, and not as guard-monitor with the setting ingest does: %s", code, p.reason(r.Answer)), false
+		return doctor.MonitorServer.Found(subject, "it answers %d, but not as a guard-monitor with the setting ingest does: %s", code, p.reason(r.Answer)), false
 	case code == http.StatusOK:
 		return doctor.Finding{}, true
 	case code == http.StatusUnauthorized, code == http.StatusForbidden:

@@ -24,18 +24,18 @@
 //
 //	202  stored now: its row is deleted
 //	200  it was stored before: likewise
-//	400  it is no event to this monitor: set aside for an hour, logged (ErrInvalidEvent)
-//	413  it is too large: likewise
+//	400  this monitor can't read the event: set aside for an hour, logged (ErrInvalidEvent)
+//	413  the event is too large: as 400
 //	401  the token is wrong: kept, and logged once until that changes
 //	403  the token is not for this service: kept and tried again within 10 minutes, logged;
-//	     events of other services go on (notify.ErrRefused)
-//	429  overloaded, or this token is over its limits: kept, and the relay pauses as
-//	     Retry-After says
-//	503  the store takes nothing: likewise
+//	     events of other services are relayed meanwhile (notify.ErrRefused)
+//	429  overloaded, or this token is over its limits: kept, and the relay pauses for the
+//	     time in Retry-After
+//	503  the monitor can't store events now: as 429
 //
-// A 413 of a proxy in between is treated as a 403: the limit of the proxy is to be at least
-// 256 KiB. An event is kept and published again after every other answer. Redirects are not
-// followed, since the token would go with them.
+// If a proxy in between answers 413, that counts as a 403: set the proxy's limit to at least
+// 256 KiB. After every other answer the event is kept and published again. Redirects are not
+// followed, because the token would be sent to the new address.
 //
 // # Connections
 //

@@ -19,9 +19,9 @@ var (
 	// errUnauthorized is matched when the monitor does not know the token, or it is not
 	// for this service.
 	errUnauthorized = fmt.Errorf("%w: refused", errAnswered)
-	// errForbidden is matched when the token is not for this service: it may be for others.
+	// errForbidden is matched when the token is not for this service, but may be for others.
 	errForbidden = fmt.Errorf("%w (%w)", errUnauthorized, notify.ErrRefused)
-	// errTooLarge is matched when a proxy finds the event too large.
+	// errTooLarge is matched when a proxy rejects the event because it is too large.
 	errTooLarge = fmt.Errorf("%w: too large (%w)", errAnswered, notify.ErrRefused)
 	// errRejected is matched when the monitor will never take the event.
 	errRejected = fmt.Errorf("%w: the monitor rejects it (%w)", errAnswered, notify.ErrInvalidEvent)

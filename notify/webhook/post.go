@@ -33,7 +33,7 @@ func (p *Publisher) post(ctx context.Context, id, service string, body []byte) (
 	return r.code, p.judge(r, id)
 }
 
-// A reply is what came back. Its Answer is empty if it is not the monitor's.
+// A reply is an HTTP response. Its Answer is empty if the response is not the monitor's.
 type reply struct {
 	ingest.Answer
 
@@ -62,7 +62,7 @@ func (p *Publisher) send(ctx context.Context, method, path, service string, body
 	if err != nil {
 		return r, fmt.Errorf("webhook: read the answer of %s: %w", p.url, err)
 	}
-	_ = json.Unmarshal(text, &r.Answer) // whatever is not the monitor's leaves it empty
+	_ = json.Unmarshal(text, &r.Answer) // another server's answer leaves it empty
 	r.code, r.retryAfter = res.StatusCode, res.Header.Get("Retry-After")
 	return r, nil
 }

@@ -33,7 +33,7 @@ type Publisher struct {
 
 	cfg     Config
 	base    *url.URL // the monitor's address
-	url     string   // of the route of events, for errors and logs
+	url     string   // the route of events, for errors and logs
 	client  *http.Client
 	breaker *breaker.Breaker
 	life    context.Context // ends with Close
@@ -101,9 +101,9 @@ type sender struct {
 	Service string `json:"service"`
 }
 
-// Publish returns nil once the monitor has ev on disk. After an error that matches
-// notify.ErrInvalidEvent the monitor will never take it; after one that matches
-// notify.ErrRefused it has not taken it; after any other error it may have it.
+// Publish returns nil once the monitor has ev on disk. An error that matches
+// notify.ErrInvalidEvent means that the monitor will never take ev. One that matches
+// notify.ErrRefused means that it has not taken ev now. After any other error it may have ev.
 func (p *Publisher) Publish(ctx context.Context, ev notify.Event) error {
 	body, err := ev.MarshalJSON()
 	if err != nil {

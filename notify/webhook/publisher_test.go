@@ -278,9 +278,9 @@ func TestDiagnose(t *testing.T) {
 		"of others":        {says(403, `{"service":"a & b","error":"not for this"}`), "error monitor-token: "},
 		"no room":          {says(503, `{"service":"a & b","error":"the store takes nothing"}`), "look at the log of guard-monitor"},
 		"another service":  {says(200, `{"service":"c"}`), "error monitor-server: "},
-		"a page":           {says(200, "<html>Welcome</html>"), "answers 200, and not as guard-monitor"},
+		"a page":           {says(200, "<html>Welcome</html>"), "answers 200, but not as a guard-monitor"},
 		"a proxy's login":  {says(401, `{"error":"who are you"}`), "error monitor-server: "},
-		"without ingest":   {says(404, `{"error":"see the setting ingest"}`), "answers 404, and not as guard-monitor with the setting ingest does: see the setting"},
+		"without ingest":   {says(404, `{"error":"see the setting ingest"}`), "answers 404, but not as a guard-monitor with the setting ingest does: see the setting"},
 		"a redirect":       {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/login", http.StatusFound) }, "answers 302"},
 		"no answer at all": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "EOF"},
 	} {
