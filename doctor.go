@@ -23,7 +23,7 @@ type Severity = doctor.Severity
 const (
 	SeverityError     = doctor.Error     // operations fail, or a promise does not hold
 	SeverityWarning   = doctor.Warning   // it works, and a fault will cost more than it has to
-	SeverityNote      = doctor.Note      // it is right on a condition, which the finding names
+	SeverityNote      = doctor.Note      // it is right if a condition holds, which the finding names
 	SeverityUnchecked = doctor.Unchecked // nothing is known, as the check could not be made
 )
 
@@ -34,9 +34,10 @@ const doctorTime = 10 * time.Second
 // database, of Redis, and of RabbitMQ or guard-monitor, in the rights of the service there,
 // and in its own settings. It returns nil if all is well.
 //
-// It changes nothing. To try its rights it acquires a lock in Redis that no operation has,
-// for a millisecond, and publishes an event to RabbitMQ in a transaction that it rolls back.
-// It sends no event to guard-monitor. It takes up to 10 s, at start-up, or on an admin page.
+// Doctor changes nothing. To try the service's rights, it acquires a lock in Redis that no
+// operation uses, for a millisecond, and publishes an event to RabbitMQ in a transaction that it
+// rolls back. It sends no event to guard-monitor. It takes up to 10 s: call it at start-up, or on
+// an admin page.
 func (b *Belay) Doctor(ctx context.Context, models ...any) []Finding {
 	ctx, cancel := context.WithTimeout(ctx, doctorTime)
 	defer cancel()

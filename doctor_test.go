@@ -211,7 +211,7 @@ func TestDoctorOfSettings(t *testing.T) {
 	})
 	found := b.Doctor(t.Context(), &Booking{})
 	wantChecks(t, found, "lock-ttl", "db-model", "guard-db-only")
-	for i, condition := range []string{"one request alone", "the request's key is the only one"} { // there are requests
+	for i, condition := range []string{"one request only", "the request's key is the only one"} { // there are requests
 		if f := found[1+i]; f.Severity != belay.SeverityNote || !strings.Contains(f.Problem, condition) {
 			t.Errorf("found %v, want a note with %q", f, condition)
 		}

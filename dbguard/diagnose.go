@@ -41,8 +41,7 @@ func Diagnose(ctx context.Context, db *gorm.DB, models ...any) []doctor.Finding 
 	return append(found, checkModels(db, models, servesRequests(db))...)
 }
 
-// servesRequests reports whether there is the table of requests, which guard.For and
-// guard.Once need.
+// servesRequests reports whether the table of requests exists, which guard.For and guard.Once need.
 func servesRequests(db *gorm.DB) bool {
 	columns, err := catalogue.Columns(db, "belay_once")
 	return err == nil && len(columns) > 0

@@ -28,8 +28,8 @@ func (t *Tx) adjusted(query string, args []any, statements []sqltext.Statement) 
 
 // inNewTransaction runs f in a new transaction after the end of this one, whose settings it
 // repeats and whose writes it does not see. If its connection has broken, or breaks then,
-// f runs on another one. It ends within Options.EndTimeout, of which the first connection
-// has half.
+// f runs on another one. All that takes at most Options.EndTimeout, and the first connection at
+// most half of it.
 func (t *Tx) inNewTransaction(f func(context.Context) error) error {
 	ctx, cancel := t.reader.Context()
 	defer cancel()

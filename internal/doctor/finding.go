@@ -26,7 +26,7 @@ const (
 	Error Severity = "error"
 	// Warning: Belay works, and a fault will cost more than it has to.
 	Warning Severity = "warning"
-	// Note: it is right on a condition, which the finding names and no check can see.
+	// Note: it is right if a condition holds that no check can see. The finding names it.
 	Note Severity = "note"
 	// Unchecked: nothing is known, as the check could not be made.
 	Unchecked Severity = "unchecked"

@@ -7,7 +7,7 @@
 //
 //	202 {"taken":"0199a1b2-c3d4-7e5f-8a6b-7c8d9e0f1a2b"}
 //
-// and the route that says whether it would take those of a service:
+// and the route that returns whether it would take the events of a service:
 //
 //	GET /api/v1/ingest?service=orders
 //	Authorization: Bearer TOKEN
@@ -27,7 +27,7 @@ const (
 	// CheckPath is the route of a check, which stores nothing.
 	CheckPath = "/api/v1/ingest"
 	// Service is the parameter in which the sender names its service. With an event it is
-	// for the log alone: nothing is read of an event whose token is wrong.
+	// only for the log: an event whose token is wrong is not read.
 	Service = "service"
 )
 
@@ -37,12 +37,12 @@ const (
 	minToken = 16 // bytes
 )
 
-// An Answer is the JSON of every answer. Only a monitor says it: a proxy, or another
-// server at the address, knows neither the id, nor Rejected, nor the service.
+// An Answer is the JSON of every answer. It shows that a monitor answers: a proxy, or another
+// server at the address, sends neither the id, nor Rejected, nor the service.
 type Answer struct {
 	Taken    string `json:"taken,omitempty"`    // the id of the event or heartbeat that the monitor has now
 	Rejected bool   `json:"rejected,omitempty"` // the event can never be taken
-	Service  string `json:"service,omitempty"`  // that a check is for, whatever comes of it
+	Service  string `json:"service,omitempty"`  // the service of a check, with every answer
 	Error    string `json:"error,omitempty"`    // why it was not taken, or would not be
 }
 

@@ -3,9 +3,9 @@
 //
 //	found := redischeck.Servers(ctx, client, func(c *redis.Client) string { return c.Options().Addr })
 //
-// It only reads, by INFO, TIME, CLUSTER INFO, CLUSTER NODES and CONFIG GET. What the user
-// may not run, or the server does not know, it reports as not checked, and goes on with what
-// it can read.
+// It only reads, by INFO, TIME, CLUSTER INFO, CLUSTER NODES and CONFIG GET. If the user may not run
+// a command, or the server does not know it, the checks that need it are reported as not made. The
+// others are made.
 package redischeck
 
 import (
@@ -30,7 +30,7 @@ const (
 	byHand = "remove rename-command for it from the server's configuration, or ask the provider"
 )
 
-// unread returns that a check could not be made, since the server refused a command.
+// unread returns the finding that a check could not be made, because the server refused a command.
 func unread(c doctor.Check, subject, command string, refusal error) doctor.Finding {
 	fix := byHand
 	if redis.IsPermissionError(refusal) {
@@ -39,8 +39,8 @@ func unread(c doctor.Check, subject, command string, refusal error) doctor.Findi
 	return c.Unmade(subject, fmt.Errorf("could not read %s: %w", command, refusal), fix)
 }
 
-// refused reports whether a server answered a command, by saying that it does not run it. A
-// server that asks for a password, or is loading, runs none.
+// refused reports whether the server refused to run this one command. A server that requires a
+// password or is loading refuses all commands, which does not count.
 func refused(err error) bool {
 	refusal, answered := errors.AsType[redis.Error](err)
 	return answered && (redis.IsPermissionError(err) || strings.HasPrefix(refusal.Error(), "ERR "))

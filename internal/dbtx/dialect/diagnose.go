@@ -33,8 +33,8 @@ func diagnoseMySQL(ctx context.Context, c *sql.Conn, s Session) (found []doctor.
 	return found, nil
 }
 
-// judgeMySQL judges the settings of a server. One that it does not name is not known: it may
-// only resemble MySQL.
+// judgeMySQL returns what is wrong with the settings of a server. A setting that the server does not
+// name is reported as unchecked: the server may only resemble MySQL.
 func judgeMySQL(known map[string]string) (found []doctor.Finding) {
 	const byHand = "look at the setting by hand, or ask the provider"
 	switch level := cmp.Or(known["transaction_isolation"], known["tx_isolation"]); level {
