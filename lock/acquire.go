@@ -100,8 +100,8 @@ func (l *Locker) enter(ctx context.Context, c acquireCall) (admission, error) {
 }
 
 // notAdmitted returns the error of a caller that did not become the head of its key's
-// queue. If the engine is out of the head's reach, it is the same for those behind, but
-// those who do not need it.
+// queue. If the head can't reach the engine, the callers behind it that need the engine get
+// that error, too.
 func (l *Locker) notAdmitted(ctx context.Context, c acquireCall) error {
 	end := wait.Err(ctx)
 	if end == nil {
@@ -132,8 +132,8 @@ func (l *Locker) releaseIfEnded(ctx context.Context, lease *Lease) (*Lease, erro
 	return nil, l.heldHere(lease.grant.key, lease.grant).endedBy(end)
 }
 
-// heldHere is the error of a caller whom another one of this process has kept from the key.
-// Who is first in the queue and has no grant, g, waits as well.
+// heldHere returns the error of a caller that did not get the key because of another caller of this
+// process. g is the grant of that caller. It is nil if that caller waits for the lock itself.
 func (l *Locker) heldHere(key string, g *grant) *HeldError {
 	return &HeldError{Key: key, Holder: g.holder(l.now()), Local: g != nil}
 }

@@ -62,8 +62,8 @@ var (
 type HeldError struct {
 	Key    string
 	Holder Holder // as far as it is known
-	// Local says that the other caller is of this process, in the queue of its Locker. The
-	// engine was not asked, and may have lost the key since.
+	// Local says that the other caller is in this process, in the queue of the same Locker.
+	// The engine got no request, and may have lost the key meanwhile.
 	Local bool
 }
 
@@ -86,8 +86,8 @@ func (e *HeldError) Error() string {
 	return msg
 }
 
-// rounded returns d as people read it: in seconds from 10 of them on, and a little finer
-// below.
+// rounded returns d rounded for people: to seconds from 10 s on, to tenths of a second from 1 s on,
+// and to milliseconds below.
 func rounded(d time.Duration) time.Duration {
 	switch {
 	case d >= 10*time.Second:

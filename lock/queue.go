@@ -16,7 +16,7 @@ type queues struct {
 
 type queue struct {
 	grant   *grant        // of the head, nil until it has one
-	failure error         // of the engine, to a head that has heard nothing else
+	failure error         // of the head's last attempt, nil if the engine has answered one
 	waiters *list.List    // of waiter; nil if nobody has waited yet
 	sub     *subscription // to releases of the key; nil if nobody has subscribed yet
 }
@@ -87,15 +87,15 @@ func (qs *queues) setGrant(key string, gr *grant) {
 	q.grant, q.failure = gr, nil
 }
 
-// setFailure records what the engine did to the head's last attempt, nil if it answered.
+// setFailure records the error of the head's last attempt, nil if the engine answered.
 func (qs *queues) setFailure(key string, err error) {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
 	qs.byKey[key].failure = err
 }
 
-// headOf returns the grant of the head of key's queue, or what keeps it from one if the
-// engine fails, or neither.
+// headOf returns the grant of the head of key's queue. If it has none because the engine fails,
+// headOf returns that error. It returns neither if there is no queue, or if the head still waits.
 func (qs *queues) headOf(key string) (*grant, error) {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
