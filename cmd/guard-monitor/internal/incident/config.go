@@ -39,8 +39,9 @@ type Config struct {
 	// Connected reports whether events can arrive, and Listening whether events and
 	// heartbeats can. Default: they always can.
 	Connected, Listening func() bool
-	// RejectedAt returns when a heartbeat of a service was rejected last, or may have
-	// been, because its sender was over its limits; zero if never. Default: never.
+	// RejectedAt returns when a heartbeat of a service was, or may have been, rejected last
+	// because its sender was over its limits. It returns zero if that never happened, as does
+	// the default.
 	RejectedAt func(service string) time.Time
 
 	// Every is how often the Tracker looks for something new. Default 1 s.

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// A budget is a token bucket: burst requests at once, and one more in each interval. With
-// an interval of 0 it never ends. It is safe for concurrent use.
+// A budget is a token bucket: it allows burst requests at once, and one more in each interval.
+// With an interval of 0 there is no limit. It is safe for concurrent use.
 type budget struct {
 	burst int64
 	every time.Duration
 
 	mu   sync.Mutex
-	full time.Time // when nothing of it is used any more
+	full time.Time // when the whole burst is available again
 }
 
 // newBudget returns a budget of so many requests a second, without a limit if that is 0.

@@ -26,8 +26,8 @@ import (
 )
 
 const (
-	// endpointSlots is how many requests are taken at a time, and senderSlots how many of
-	// one sender: nobody holds them all.
+	// endpointSlots is how many requests are served at a time. senderSlots is how many of one
+	// sender are, so that no sender takes them all.
 	endpointSlots, senderSlots = 64, 32
 	// afterBusy and afterFailure are what senders are asked to wait.
 	afterBusy, afterFailure = time.Second, 5 * time.Second
@@ -130,8 +130,8 @@ func (e *Endpoint) sender(r *http.Request) (found *quota) {
 	return found
 }
 
-// judge deals with a body whose type says what it is, if its sender has not spent its
-// budget. A large one was not read to its end.
+// judge takes a request's body as an event or a heartbeat, unless its sender is over its limits. If
+// large is set, the body is longer than ingest.MaxBody.
 func (e *Endpoint) judge(w http.ResponseWriter, r *http.Request, sender *quota, body []byte, large bool) {
 	var kind struct {
 		Type string `json:"type"`
@@ -158,7 +158,7 @@ func (e *Endpoint) judge(w http.ResponseWriter, r *http.Request, sender *quota, 
 	e.take(w, r, sender, body, beat)
 }
 
-// take deals with a body that was read whole.
+// take stores the event or the heartbeat of a body that was read whole.
 func (e *Endpoint) take(w http.ResponseWriter, r *http.Request, sender *quota, body []byte, beat bool) {
 	if beat {
 		var h heartbeat.Heartbeat
@@ -238,7 +238,7 @@ func (e *Endpoint) check(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// maxClaim is how many bytes of a name are logged that nobody vouches for.
+// maxClaim is how many bytes of a service name are logged that the sender may have made up.
 const maxClaim = 80
 
 // refuseStranger returns the reason for a sender without a right token.
@@ -272,11 +272,11 @@ func unauthorized(w http.ResponseWriter, a ingest.Answer) {
 	answer(w, http.StatusUnauthorized, a)
 }
 
-// limit asks a sender to wait that has used up what it may use.
+// limit rejects a request of a sender that is over its limits, and tells it when to retry.
 func (e *Endpoint) limit(w http.ResponseWriter, r *http.Request, sender *quota, after time.Duration, reason string) {
 	e.count("limited")
 	e.limited.WithLabelValues(sender.Name).Inc()
-	sender.lines.Warn(r.Context(), e.cfg.Logger, reason+": it is asked to wait", slog.String("sender", sender.Name))
+	sender.lines.Warn(r.Context(), e.cfg.Logger, reason+": rejected with 429", slog.String("sender", sender.Name))
 	askToWait(w, http.StatusTooManyRequests, after, reason)
 }
 
@@ -331,8 +331,8 @@ func (e *Endpoint) Err() error {
 	return fmt.Errorf("%w: %w", ErrHandler, e.failure)
 }
 
-// Listening reports whether all heartbeats that come are heard, but for those that
-// RejectedAt knows. While they are not, the silence of a service proves nothing.
+// Listening reports whether all heartbeats that arrive are taken, except those that RejectedAt
+// reports. While it returns false, the silence of a service proves nothing.
 func (e *Endpoint) Listening() bool {
 	e.mu.Lock()
 	deaf := time.Since(e.deafAt) < deafness

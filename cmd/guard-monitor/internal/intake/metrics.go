@@ -45,7 +45,7 @@ func newEndpointMetrics() *endpointMetrics {
 	f := metric.Factory{}
 	m := &endpointMetrics{
 		requests: f.CounterVec("belay_ingest_requests_total", "Requests to take an event or a heartbeat over HTTP, and checks whether one would be taken, by result.", "result"),
-		limited:  f.CounterVec("belay_ingest_limited_total", "Requests of senders that were over their limits and were asked to wait, by name of the entry of ingest.", "sender"),
+		limited:  f.CounterVec("belay_ingest_limited_total", "Requests that were rejected because their sender was over its limits, by name of the entry of ingest.", "sender"),
 	}
 	for _, result := range []string{"stored", "repeated", "heartbeat", "checked", "rejected", "unauthorized", "limited", "busy", "failed", "broken"} {
 		m.requests.WithLabelValues(result)

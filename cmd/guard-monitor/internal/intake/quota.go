@@ -8,16 +8,16 @@ import (
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/lograte"
 )
 
-// A quota is a Sender with what it may use, and has used, so that it can't starve others:
-// a part of the requests that are taken at a time, its events, and its heartbeats.
+// A quota is a Sender with its limits, so that it can't starve others: how many of its requests are
+// served at a time, and how many events and heartbeats it may post.
 type quota struct {
 	Sender
 
 	token      [sha256.Size]byte
 	slots      chan struct{}
-	events     *budget // also of what is no event
+	events     *budget // also for requests that are no event
 	heartbeats *budget
-	lines      lograte.Limit // about requests for which it was refused, or asked to wait
+	lines      lograte.Limit // of log lines about requests that were refused or limited
 
 	mu         sync.Mutex
 	rejectedAt time.Time
@@ -43,9 +43,9 @@ func (q *quota) rejected() time.Time {
 	return q.rejectedAt
 }
 
-// RejectedAt returns when a heartbeat of the service was rejected last because its sender
-// was over its limits, or may have been; zero if never. The silence of the service before
-// that proves nothing.
+// RejectedAt returns when a heartbeat of the service was, or may have been, rejected last because
+// its sender was over its limits. It returns zero if that never happened. The silence of the
+// service before that time proves nothing.
 func (e *Endpoint) RejectedAt(service string) (last time.Time) {
 	for _, q := range e.senders {
 		if at := q.rejected(); q.speaksFor(service) && at.After(last) {
