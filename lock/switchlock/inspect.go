@@ -14,13 +14,12 @@ func (e *Engine) Inspect(ctx context.Context, key string) (lock.Holder, error) {
 		return lock.Holder{}, err
 	}
 	var found lock.Holder
-	for i, engine := range p.asked {
+	for _, engine := range p.asked {
 		h, err := engine.Inspect(ctx, key)
 		if err != nil {
 			return lock.Holder{}, err
 		}
-		// A holder in the old engine acquired the lock before one in the new engine.
-		if i == 0 || found.Owner == "" || h.Owner != "" && p.names[i] == p.record.From {
+		if found.Owner == "" { // the old engine comes first
 			found = h
 		}
 	}
