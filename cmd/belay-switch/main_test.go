@@ -64,7 +64,7 @@ func belaySwitch(t *testing.T, dsn, args string) (string, error) {
 	return out.String(), err
 }
 
-// The key is pressed, and pressed again to go back.
+// Locks move to another engine, and back.
 func TestSwitch(t *testing.T) {
 	dsn := newDatabase(t)
 	if out, err := belaySwitch(t, dsn, "status"); err != nil || !strings.HasPrefix(out, "no record") {

@@ -172,8 +172,8 @@ func TestUnrenewedEnds(t *testing.T) {
 	release(t, e, other)
 }
 
-// TestAcquireWithoutAnswerEnds: what an acquire without an answer may have taken ends, though
-// the engine renews other locks.
+// TestAcquireWithoutAnswerEnds: a lock that may be left by an acquire without an answer ends, even
+// if the engine renews other locks.
 func TestAcquireWithoutAnswerEnds(t *testing.T) {
 	members := teststack.Etcd(t)
 	p := prefix(t)
@@ -197,8 +197,8 @@ func TestAcquireWithoutAnswerEnds(t *testing.T) {
 	wantHolder(t, watcher, other.Key, other.Owner)
 }
 
-// TestWatchAfterCompaction: a watch that has missed a release, of which etcd knows nothing
-// any more, wakes.
+// TestWatchAfterCompaction: a watch wakes its caller if etcd has compacted a release that the watch
+// missed.
 func TestWatchAfterCompaction(t *testing.T) {
 	members := teststack.Etcd(t)
 	p := prefix(t)

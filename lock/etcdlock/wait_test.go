@@ -13,8 +13,8 @@ import (
 	"github.com/belaygo/belay/lock/locktest"
 )
 
-// TestWaiterWithoutAnswer: when one that waits gets no answer to its read, nothing was sent
-// that could take the lock, so there is nothing to release.
+// TestWaiterWithoutAnswer: if a waiting caller gets no answer to its read, no request was sent that
+// could acquire the lock, so there is nothing to release.
 func TestWaiterWithoutAnswer(t *testing.T) {
 	links, fault := link(t, teststack.Etcd(t))
 	e := open(t, prefix(t), links)
@@ -32,8 +32,8 @@ func TestWaiterWithoutAnswer(t *testing.T) {
 	}
 }
 
-// TestAcquireEndsBesideRenewal: an acquire ends with its context, though a renewal of longer
-// patience waits for the same lease.
+// TestAcquireEndsBesideRenewal: an acquire ends with its context, even while a renewal with a longer
+// context waits for the same lease.
 func TestAcquireEndsBesideRenewal(t *testing.T) {
 	members, p := teststack.Etcd(t), prefix(t)
 	links, fault := link(t, members)

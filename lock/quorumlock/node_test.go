@@ -64,12 +64,12 @@ func (n *node) onAcquire(call func(next func() (lock.Grant, error)) (lock.Grant,
 	n.acquire = call
 }
 
-// fails has acquires fail without being executed.
+// fails makes acquires fail without being executed.
 func (n *node) fails(err error) {
 	n.onAcquire(func(func() (lock.Grant, error)) (lock.Grant, error) { return lock.Grant{}, err })
 }
 
-// hangs has acquires wait until the test goes on.
+// hangs makes acquires wait until the test goes on.
 func (n *node) hangs(until <-chan struct{}) {
 	n.onAcquire(func(next func() (lock.Grant, error)) (lock.Grant, error) {
 		<-until
@@ -77,7 +77,7 @@ func (n *node) hangs(until <-chan struct{}) {
 	})
 }
 
-// give has the node grant a lock to an owner.
+// give grants a lock of the node to an owner.
 func (n *node) give(owner string) {
 	if _, err := n.Engine.Acquire(context.Background(), lock.Request{Key: mine.Key, Owner: owner}, ttl); err != nil {
 		panic(err)

@@ -70,7 +70,7 @@ func TestClosed(t *testing.T) {
 	wantIs(t, e.Ping(t.Context()), lock.ErrDenied)
 }
 
-// What an acquire without a majority comes to. Nodes that hold "they:1" name it.
+// TestAcquireWithoutMajority checks the error of such an acquire. Nodes that hold "they:1" name it.
 func TestAcquireWithoutMajority(t *testing.T) {
 	notSent := fmt.Errorf("%w: refused", lock.ErrNotSent)
 	noAnswer := fmt.Errorf("%w: gone", lock.ErrNoAnswer)
@@ -177,7 +177,7 @@ func TestReleaseDoesNotOvertakeAcquire(t *testing.T) {
 	}
 }
 
-// What a node grants after the acquire was refused is released.
+// A lock that a node grants after the acquire was refused is released there.
 func TestLateGrantIsReleased(t *testing.T) {
 	nodes, engines := newNodes()
 	e := over(t, engines...)
@@ -323,7 +323,7 @@ func TestYoungNodesDoNotVote(t *testing.T) {
 	}
 }
 
-// The release of a lock that only some had says so, or that it is not known.
+// The release of a lock that only some nodes have returns ErrNotHeld, or that there is no answer.
 func TestReleaseOfLostLock(t *testing.T) {
 	nodes, engines := newNodes()
 	e := over(t, engines...)

@@ -8,7 +8,7 @@ import (
 	"github.com/belaygo/belay/lock"
 )
 
-// Adopt takes what is free, keeps what is the owner's, and leaves what another has.
+// Adopt acquires free locks, renews those of the owner, and leaves those of other owners.
 func TestAdopt(t *testing.T) {
 	each(t, func(t *testing.T, dsn string) {
 		ctx, e, other := t.Context(), open(t, dsn), open(t, dsn)

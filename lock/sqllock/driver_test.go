@@ -72,8 +72,8 @@ func openFake(t *testing.T, d *fakeDriver) *Engine {
 	return e
 }
 
-// A driver that has not sent a statement may be given it again. One that fails in the answer
-// has sent it.
+// If a driver has not sent a statement, database/sql may repeat it. If the driver fails while it
+// reads the answer, the statement was sent.
 func TestBadConnection(t *testing.T) {
 	mine := lock.Request{Key: "k", Owner: "me:1"}
 	d := &fakeDriver{errs: []error{driver.ErrBadConn, driver.ErrBadConn}}
@@ -91,8 +91,8 @@ func TestBadConnection(t *testing.T) {
 	}
 }
 
-// Where another server may be in the place of the one that rejects a statement, the next one
-// goes to it. The statement itself is sent once.
+// If a server rejects a statement because it is read-only, the next statement uses a new connection,
+// which may lead to another server. The statement itself is sent once.
 func TestSpentConnection(t *testing.T) {
 	for _, tt := range []struct {
 		err   error

@@ -34,8 +34,8 @@ func TestMarkAgain(t *testing.T) {
 	})
 }
 
-// Who waits in this process learns of a release without a look at the table, and of none
-// that failed.
+// A release wakes the waiters of this process without a look at the table. A release that failed
+// wakes none.
 func TestReleaseWakes(t *testing.T) {
 	each(t, func(t *testing.T, dsn string) {
 		e := open(t, dsn, sqllock.Config{PollFrom: time.Hour})

@@ -15,8 +15,8 @@ import (
 	"github.com/belaygo/belay/lock/sqllock"
 )
 
-// A connection without autocommit is refused by every call: nobody else would see what it
-// writes. It keeps no row from others.
+// Every call fails on a connection without autocommit, because other connections would not see what
+// it writes. It leaves no row locked.
 func TestAutocommitIsOff(t *testing.T) {
 	each(t, func(t *testing.T, dsn string) {
 		if _, d := openPool(t, dsn); d != sqllock.MySQL {
@@ -52,8 +52,8 @@ func TestAutocommitIsOff(t *testing.T) {
 	})
 }
 
-// A connection whose server takes no writes any more is not used again: the next one may
-// be to the server that does.
+// A connection whose server has become read-only is not used again: the next one may lead to the
+// new primary.
 func TestServerIsDemoted(t *testing.T) {
 	demote := map[sqllock.Dialect]string{
 		sqllock.MySQL:    "SET SESSION TRANSACTION READ ONLY",
@@ -77,8 +77,8 @@ func TestServerIsDemoted(t *testing.T) {
 	})
 }
 
-// Locks exclude at every isolation level: a statement that the level is in the way of was
-// not executed, and says so.
+// Locks exclude each other at every isolation level. A statement that the level makes fail was not
+// executed, and its error says so.
 func TestIsolation(t *testing.T) {
 	each(t, func(t *testing.T, dsn string) {
 		pool, d := openPool(t, dsn)

@@ -28,7 +28,7 @@ var record = switchlock.Record{
 	Lease: 10 * time.Second, TTL: 30 * time.Second, Cross: 41 * time.Second, Base: 1 << 40, By: "älice'",
 }
 
-// A record is read as it was written, and replaced if it is the one that was meant.
+// A record is read as it was written, and is replaced only if it is the one that Swap names.
 func TestSource(t *testing.T) {
 	each(t, func(t *testing.T, dsn string) {
 		ctx, s := t.Context(), openSource(t, dsn, "orders")
@@ -64,7 +64,7 @@ func swap(t *testing.T, s *sqllock.Source, old, next switchlock.Record, want err
 	}
 }
 
-// Of many who replace one record, one does.
+// If many callers replace one record at once, one of them succeeds.
 func TestOneSwaps(t *testing.T) {
 	each(t, func(t *testing.T, dsn string) {
 		swap(t, openSource(t, dsn, "one"), switchlock.Record{}, record, nil)

@@ -28,7 +28,7 @@ func (l *link) Read(ctx context.Context) (switchlock.Record, error) {
 	return l.store.Read(ctx)
 }
 
-// A deaf engine grants locks, and has nobody watch before ctx ends.
+// A deaf engine grants locks, but its Watch does not return before ctx ends.
 type deaf struct{ lock.Engine }
 
 func (deaf) Watch(ctx context.Context, _ string, _ func()) (func(), error) {
@@ -80,7 +80,7 @@ func recordOf(from, to string, epoch int64, settled bool) switchlock.Record {
 	}
 }
 
-// An engine whose Watch does not return holds up neither the record nor anything else.
+// An engine whose Watch does not return delays neither reads of the record nor other requests.
 func TestWatchThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &store{record: recordOf("a", "a", 1, true)}
@@ -106,7 +106,7 @@ func TestWatchThatHangs(t *testing.T) {
 	})
 }
 
-// A source without its row gets another record, and the locks stay where they are.
+// A source that has lost its row gets a new record, and the locks stay where they are.
 func TestRowIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &store{record: recordOf("a", "b", 2, true)}
@@ -122,8 +122,8 @@ func TestRowIsLost(t *testing.T) {
 	})
 }
 
-// A lock that is held moves, however many others ask for it.
-func TestMoveAmongManyWhoWant(t *testing.T) {
+// A lock that is held moves, however many other callers try to acquire it.
+func TestHeldLockMovesAmongManyCallers(t *testing.T) {
 	for _, names := range [][2]string{{"a", "b"}, {"b", "a"}} {
 		t.Run(names[0]+" to "+names[1], func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -198,7 +198,7 @@ func TestReleaseDuringRenewal(t *testing.T) {
 	})
 }
 
-// openTwo returns the engines of two processes, of which the second learns nothing any more.
+// openTwo returns the engines of two processes. The second can't read the record any more.
 func openTwo(t *testing.T) (one, two *switchlock.Engine) {
 	t.Helper()
 	s := &store{record: recordOf("a", "a", 1, true)}
@@ -213,8 +213,8 @@ func openTwo(t *testing.T) (one, two *switchlock.Engine) {
 	return one, two
 }
 
-// Tokens grow to a holder who does not know of the switch yet.
-func TestTokenOfOneWhoDoesNotKnow(t *testing.T) {
+// Tokens grow from a holder that knows of the switch to one that does not yet.
+func TestTokenGrowsWithoutKnowledgeOfTheSwitch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, two := openTwo(t)
 		to(t, one, "b")
@@ -236,8 +236,8 @@ func TestTokenOfOneWhoDoesNotKnow(t *testing.T) {
 	})
 }
 
-// A switch from an engine that is gone is settled when nobody relies on the record before: so
-// that engine can work again then.
+// A switch from an engine that is gone is settled only when no process relies on the old record.
+// So that engine can work again after that.
 func TestGoneIsNotSettledEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, two := openTwo(t)
@@ -254,7 +254,7 @@ func TestGoneIsNotSettledEarly(t *testing.T) {
 	})
 }
 
-// Who can't be told of releases is not told that he is.
+// Watch returns an error if the engine can't notify of releases.
 func TestWatchWithoutWaker(t *testing.T) {
 	s := &store{record: recordOf("a", "a", 1, true)}
 	e := open(t, switchlock.Config{Source: s, First: "a", Engines: map[string]lock.Engine{"a": memlock.New()}})
@@ -265,7 +265,7 @@ func TestWatchWithoutWaker(t *testing.T) {
 	}
 }
 
-// A record that is made for a lost one needs both engines of that.
+// A record that replaces a lost one needs both engines of the lost one.
 func TestRecordIsLostGoingBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &store{record: recordOf("b", "a", 3, false)} // a to b was aborted just now

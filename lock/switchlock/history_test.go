@@ -121,9 +121,9 @@ type stage struct {
 	switches int
 }
 
-// TestSwitchHistory: four processes want the same locks, which move twenty times, and go
-// back, while either engine and the source are killed, cut off and slow, and processes stand
-// still for longer than a switch takes. No lock ever has two holders.
+// TestSwitchHistory: four processes acquire the same locks, which move twenty times, also back.
+// Meanwhile both engines and the source are killed, cut off and slow, and processes stand still
+// for longer than a switch takes. No lock ever has two holders.
 func TestSwitchHistory(t *testing.T) {
 	s := newStage(t)
 	for round, fault := range []func(){
@@ -267,7 +267,7 @@ func (s *stage) sourceFails(f locktest.Fault) {
 	heal()
 }
 
-// pauseProcess has a process stand still while the others move.
+// pauseProcess stops a process while the others switch.
 func (s *stage) pauseProcess() {
 	s.moveOn()
 	c := s.children[s.switches%len(s.children)]
@@ -276,7 +276,7 @@ func (s *stage) pauseProcess() {
 	testwait.Until(s.t, "settled", func() bool { return s.operator.State().Settled })
 }
 
-// goBack has the locks return before they have moved.
+// goBack switches back to the old engine before the switch is settled.
 func (s *stage) goBack() {
 	s.moveOn()
 	<-time.After(historyLease + historyTTL/2)

@@ -86,7 +86,7 @@ func eventually(tb testing.TB, what string, ok func() bool) {
 	}
 }
 
-// to has an engine move, and returns when it knows.
+// to switches to an engine, and returns when e has read the record.
 func to(tb testing.TB, e *switchlock.Engine, name string) switchlock.Record {
 	tb.Helper()
 	r, err := e.To(tb.Context(), switchlock.Change{To: name})

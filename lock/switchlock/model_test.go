@@ -214,7 +214,7 @@ func (in instance) begin(s modelState, i int, out func(modelState, string)) {
 	out(s, fmt.Sprintf("%d asks %v", i, names))
 }
 
-// proceed has the next engine answer a request, or the request get lost.
+// proceed lets the next engine answer a request, or loses the request.
 func (in instance) proceed(s modelState, i int, out func(modelState, string)) {
 	p := s.processes[i]
 	if p.request == idle {
@@ -248,7 +248,7 @@ func (in instance) proceed(s modelState, i int, out func(modelState, string)) {
 	out(n, fmt.Sprintf("%s grants %d", modelNames[p.ask], i))
 }
 
-// release has a holder release its lock, in any of the engines that have it.
+// release releases a holder's lock in any of the engines that have it.
 func (in instance) release(s modelState, i int, out func(modelState, string)) {
 	if p := s.processes[i]; p.valid == 0 || p.request != idle {
 		return
@@ -314,7 +314,7 @@ func believers(s modelState) (n int) {
 	return n
 }
 
-// Nobody believes in a lock beside another.
+// No two processes believe in one lock at a time.
 func TestModel(t *testing.T) {
 	instances := []instance{
 		{lease: 2, ttl: 2, margin: 1, switches: 1, engines: 2},
@@ -341,7 +341,7 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// A switch that is a tick too short is found out.
+// The model finds two holders if a switch is a tick too short.
 func TestModelFindsShortSwitch(t *testing.T) {
 	for _, in := range []instance{
 		{lease: 1, ttl: 3, margin: 1, switches: 1, engines: 2, hurry: 1},
@@ -353,7 +353,7 @@ func TestModelFindsShortSwitch(t *testing.T) {
 	}
 }
 
-// A switch is longer than locks last that were acquired by the record before.
+// A switch takes longer than any lock lasts that was acquired under the old record.
 func TestCrossing(t *testing.T) {
 	for _, d := range []time.Duration{100 * time.Millisecond, 10 * time.Second, time.Hour} {
 		for _, ttl := range []time.Duration{100 * time.Millisecond, 30 * time.Second, time.Hour} {

@@ -15,7 +15,7 @@ import (
 	"github.com/belaygo/belay/lock/switchlock"
 )
 
-// An engine of a test can be switched off, and says what it was asked.
+// An engine of a test can be switched off, and records its requests.
 type engine struct {
 	lock.Engine
 	dead  atomic.Bool
@@ -104,7 +104,7 @@ func settled(e *switchlock.Engine, epoch int64) func() bool {
 	return func() bool { s := e.State(); return s.Epoch == epoch && s.Settled }
 }
 
-// A lock that is held goes along, and back, and nobody else gets it on the way.
+// A lock that is held moves to the new engine and back, and no other caller gets it meanwhile.
 func TestHeldLockMoves(t *testing.T) {
 	f := newFleet()
 	e, other := open(t, f.cfg), open(t, f.cfg)
@@ -199,7 +199,7 @@ func TestOldEngineIsDead(t *testing.T) {
 	}
 }
 
-// Who says that the old engine is gone waits for no more than its locks.
+// With GoneSince, locks are granted again when the locks of the old engine have expired.
 func TestOldEngineIsGone(t *testing.T) {
 	f := newFleet()
 	f.cfg.TTL = time.Hour
@@ -225,7 +225,7 @@ func TestOldEngineIsGone(t *testing.T) {
 	}
 }
 
-// Locks can go back before a switch is over, and to no third engine.
+// Before a switch is over, locks can go back, but not to a third engine.
 func TestGoBack(t *testing.T) {
 	f := newFleet()
 	f.cfg.Engines["c"] = newEngine()
@@ -287,8 +287,7 @@ func (c *counter) Acquire(ctx context.Context, r lock.Request, ttl time.Duration
 	return g, err
 }
 
-// Without the record no lock is granted or renewed, after a Lease; and there are locks again
-// when it can be read.
+// If the record can't be read for a Lease, no lock is granted or renewed until it can be read.
 func TestSourceFails(t *testing.T) {
 	f := newFleet()
 	f.cfg.TTL = ttl
@@ -311,7 +310,7 @@ func TestSourceFails(t *testing.T) {
 	eventually(t, "granted", func() bool { _, err := e.Acquire(t.Context(), theirs, f.cfg.TTL); return err == nil })
 }
 
-// A source that has lost the record of a switch gets another one, with all that belongs to it.
+// A source that has lost the record of a switch gets a new record, which keeps all its fields.
 func TestRecordIsLost(t *testing.T) {
 	f := newFleet()
 	e := open(t, f.cfg)
@@ -326,7 +325,7 @@ func TestRecordIsLost(t *testing.T) {
 	}
 }
 
-// Requests with a ttl that a switch does not wait for are denied, and Retime allows them.
+// Requests with a ttl longer than Record.TTL are denied until Retime allows it.
 func TestRetime(t *testing.T) {
 	f := newFleet()
 	e := open(t, f.cfg)
@@ -347,7 +346,7 @@ func TestRetime(t *testing.T) {
 	}
 }
 
-// Those who wait for a lock while it moves are woken in the new engine.
+// Callers that wait for a lock while it moves are woken by its release in the new engine.
 func TestWaitersMove(t *testing.T) {
 	f := newFleet()
 	e := open(t, f.cfg)
@@ -407,8 +406,8 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// What the new engine does not grant is released in the old one. If that may be in vain, the
-// acquire has no answer, and the Locker releases it.
+// A lock that the new engine does not grant is released in the old one. If that release fails, the
+// acquire has no answer, and the Locker releases the lock.
 func TestAcquireInVain(t *testing.T) {
 	f := newFleet()
 	f.cfg.TTL = time.Hour

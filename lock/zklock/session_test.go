@@ -10,7 +10,7 @@ import (
 	"github.com/belaygo/belay/lock"
 )
 
-// A session lasts from the latest request that its leader has heard of by now.
+// The timeout of a session counts from the latest request that the leader must know of.
 func TestSessionLasts(t *testing.T) {
 	const timeout = 48 * time.Second // reported within 8
 	start := time.Now()

@@ -53,7 +53,7 @@ func TestEmptyOwner(t *testing.T) {
 	wantIs(t, err, lock.ErrDenied)
 }
 
-// The context of a call ends it, though no server can be reached, or none answers.
+// A call ends with its context, even if no server can be reached or none answers.
 func TestContextEndsCalls(t *testing.T) {
 	silent := silence(t)
 	e := openWith(t, zklock.Config{Servers: []string{silent}})
@@ -89,8 +89,8 @@ func silence(t *testing.T) (addr string) {
 	return l.Addr().String()
 }
 
-// What was asked for without a connection is not sent with the next one, which here is of
-// another session.
+// A request that was made without a connection is not sent on the next one, which belongs to
+// another session here.
 func TestNothingIsSentLater(t *testing.T) {
 	servers, r := teststack.ZooKeeper(t), root(t)
 	links, fault := link(t, servers)
@@ -143,8 +143,8 @@ func awaitAnswer(t *testing.T, e *zklock.Engine) {
 	t.Fatal("no answer any more")
 }
 
-// A ttl for which the session that the servers granted can't vouch is rejected, and both are
-// named.
+// A ttl that is too long for the session timeout of the servers is rejected, and the error names
+// both.
 func TestTTLAboveSessionTimeout(t *testing.T) {
 	e := openWith(t, zklock.Config{Servers: teststack.ZooKeeper(t), Root: root(t), SessionTimeout: 5 * time.Minute})
 	const long = 46 * time.Second // three quarters of the minute that they grant are 45
@@ -196,7 +196,7 @@ func TestTokenIsTransaction(t *testing.T) {
 	release(t, e, mine)
 }
 
-// dial returns a client of another make.
+// dial returns a client of go-zookeeper/zk.
 func dial(tb testing.TB, servers []string) *zk.Conn {
 	tb.Helper()
 	client, events, err := zk.Connect(servers, 10*time.Second, zk.WithLogger(quiet{}), zk.WithLogInfo(false))
@@ -236,7 +236,7 @@ func TestForeignNode(t *testing.T) {
 	release(t, e, lock.Request{Key: "other", Owner: "me:2"})
 }
 
-// A node without a right for us is the client's matter, and nothing was taken.
+// A node that the client may not write is ErrDenied, and no lock is taken.
 func TestNoRight(t *testing.T) {
 	servers, r := teststack.ZooKeeper(t), root(t)
 	client := dial(t, servers)
@@ -289,7 +289,7 @@ func TestClose(t *testing.T) {
 	awaitFree(t, other, mine.Key)
 }
 
-// A server that speaks another protocol is an error that a caller can read.
+// If a server uses another protocol, an acquire is not sent.
 func TestOtherProtocol(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
