@@ -245,8 +245,8 @@ func (b *Belay) closeFirst(part func(context.Context) error) {
 // Close refuses new operations, waits for those that run, and closes what Open has
 // opened, each part before those that it uses. When ctx ends, it no longer waits: what
 // is then in the outbox stays there for the next relay. While the broker or the monitor is
-// away, events are waited for until ctx ends, and for 10 seconds if it has no deadline. It
-// may be called again.
+// away, Close waits until ctx ends, or for 10 seconds if ctx has no deadline. It may be
+// called again.
 func (b *Belay) Close(ctx context.Context) error {
 	var errs []error
 	for _, part := range b.closers {

@@ -1,5 +1,5 @@
-// Package ginshop has a handler of gin whose order is created once, whatever clients repeat
-// and whichever instance they reach.
+// Package ginshop has a gin handler that creates each order once, even if clients repeat the request
+// or reach another instance.
 package ginshop
 
 import (

@@ -45,7 +45,7 @@
 // marks the record as settled, and then another switch can begin. Before that, locks can only
 // go back to the engine that they came from, which is a switch, too. A lock that was in both
 // engines, and is released after that time, stays in the old one until its ttl has passed. If
-// locks go back that soon, an acquire of such a lock waits for it.
+// locks go back that soon, such a lock can't be acquired before that.
 //
 // Tokens of the new engine continue those of the old one. While some processes have read the
 // record of a switch and others have not, tokens of holders that follow each other within
@@ -54,10 +54,10 @@
 // # Why no lock has two holders
 //
 // Let the record be replaced at t. A process may rely on the old record until t + Lease. A
-// lock that it acquires or renews until then, in the old engine only, lasts until
-// t + Lease + TTL at most. A process grants locks in the new engine only when it has read the
-// new record, which was after t, and has waited for longer than Lease + TTL since. So a lock
-// in the old engine only and one in the new engine only do not exist at the same time. Any
+// lock that it acquires or renews until then, in the old engine alone, lasts until
+// t + Lease + TTL at most. Before a process acquires locks in the new engine alone, it has read
+// the new record, which was after t, and has then waited for longer than Lease + TTL. So a lock
+// in the old engine alone and one in the new engine alone do not exist at the same time. Any
 // other two locks have one engine in common, which excludes one of them. TestModel tries all
 // orders of events of two processes; without any of these rules it finds two holders.
 //

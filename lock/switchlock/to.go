@@ -46,7 +46,8 @@ func Switch(ctx context.Context, s Source, c Change) (Record, error) {
 //
 // To first acquires and releases a lock in the new engine, and returns an error if that fails.
 // The error matches ErrUnsettled if the last switch is not settled and the engine is a third
-// one. If the source can't be written, it is unknown whether the switch has begun: call To again.
+// one, or if GoneSince is set and locks move to the engine already. If the source can't be
+// written, it is unknown whether the switch has begun: call To again.
 func (e *Engine) To(ctx context.Context, c Change) (Record, error) {
 	engine := e.cfg.Engines[c.To]
 	if engine == nil {

@@ -97,7 +97,7 @@ func (h *Handler) takeEvents(next http.Handler) http.Handler {
 	})
 }
 
-// forEndpoint reports whether a request brings an event, or asks whether one would be taken.
+// forEndpoint reports whether a request posts an event, or checks whether one would be taken.
 func forEndpoint(method, path string) bool {
 	return method == http.MethodPost && path == ingest.Path || method == http.MethodGet && path == ingest.CheckPath
 }
