@@ -146,7 +146,7 @@ func (e *Engine) log(before, after Record, err error, again bool) {
 	case after.Epoch != before.Epoch && after.Settled:
 		l.Info("switchlock: locks are kept in one engine", "engine", after.To, "epoch", after.Epoch)
 	case after.Epoch != before.Epoch:
-		l.Warn("switchlock: locks move; this process needs both engines", "from", after.From, "to", after.To, "epoch", after.Epoch, "for", after.Cross, "by", after.By)
+		l.Warn("switchlock: locks move", "from", after.From, "to", after.To, "epoch", after.Epoch, "for", after.Cross, "by", after.By)
 	case after.Settled != before.Settled:
 		l.Info("switchlock: locks have moved", "to", after.To, "epoch", after.Epoch)
 	}
