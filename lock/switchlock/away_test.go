@@ -73,6 +73,19 @@ func (s slow) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration) [
 	return errs
 }
 
+// A slowRelease takes some time for a release before it executes it.
+type slowRelease struct {
+	lock.Engine
+	before time.Duration
+}
+
+func (s slowRelease) Release(ctx context.Context, r lock.Request) error {
+	if err := pause(ctx, s.before); err != nil {
+		return err
+	}
+	return s.Engine.Release(ctx, r)
+}
+
 func recordOf(from, to string, epoch int64, settled bool) switchlock.Record {
 	return switchlock.Record{
 		Epoch: epoch, From: from, To: to, Settled: settled,
@@ -191,6 +204,31 @@ func TestReleaseDuringRenewal(t *testing.T) {
 			t.Fatal(err)
 		}
 		<-done
+		<-time.After(10 * time.Second)
+		if _, err := two.Acquire(t.Context(), theirs, ttl); err != nil {
+			t.Errorf("10 s after a release that succeeded: %v", err)
+		}
+	})
+}
+
+// A renewal that begins while its lock is released leaves it free in both engines.
+func TestRenewalDuringRelease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := slowRelease{memlock.New(), 50 * time.Millisecond}
+		s := &store{record: recordOf("a", "a", 1, true)}
+		cfg := switchlock.Config{Source: s, First: "a", Engines: map[string]lock.Engine{"a": a, "b": memlock.New()}}
+		one, two := open(t, cfg), open(t, cfg)
+		if _, err := one.Acquire(t.Context(), mine, 30*time.Second); err != nil {
+			t.Fatal(err)
+		}
+		to(t, one, "b")
+		done := make(chan error)
+		go func() { done <- one.Release(t.Context(), mine) }()
+		<-time.After(10 * time.Millisecond) // it has been released in b
+		_ = one.Renew(t.Context(), []lock.Request{mine}, 30*time.Second)
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
 		<-time.After(10 * time.Second)
 		if _, err := two.Acquire(t.Context(), theirs, ttl); err != nil {
 			t.Errorf("10 s after a release that succeeded: %v", err)

@@ -29,10 +29,12 @@ type Engine struct {
 	read   chan struct{} // closed after the read that is under way or comes next
 	both   map[hold]bool // locks that are in both engines, by the switch of view.known
 	// renewing has the locks that are being renewed in both engines, with a channel that is
-	// closed when that ends. A release waits for it: otherwise the renewal could acquire the
-	// lock again that the release has freed.
-	renewing map[hold]chan struct{}
-	seen     map[string]int64 // the greatest token of each engine
+	// closed when that ends: a release waits for it. releasing has the locks that are being
+	// released: such a renewal leaves them out. Otherwise the renewal could acquire the lock
+	// again that the release has freed.
+	renewing  map[hold]chan struct{}
+	releasing map[hold]int     // by how many releases
+	seen      map[string]int64 // the greatest token of each engine
 }
 
 // A hold names a lock as a request does.
@@ -57,7 +59,8 @@ func New(cfg Config) (*Engine, error) {
 	e := &Engine{
 		cfg: cfg, begun: time.Now(), kick: make(chan struct{}, 1), moved: make(chan struct{}, 1), ended: make(chan struct{}),
 		metrics: newMetrics(), failed: errNotRead, read: make(chan struct{}),
-		both: make(map[hold]bool), renewing: make(map[hold]chan struct{}), seen: make(map[string]int64),
+		both: make(map[hold]bool), renewing: make(map[hold]chan struct{}), releasing: make(map[hold]int),
+		seen: make(map[string]int64),
 	}
 	e.ctx, e.stop = context.WithCancel(context.Background())
 	e.watchers = newWatchers(e.ctx)

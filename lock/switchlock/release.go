@@ -13,9 +13,11 @@ import (
 // last record that was read, however old that is. While locks move, it releases in the old engine
 // last: waiters watch that one, because their acquires go there first.
 func (e *Engine) Release(ctx context.Context, r lock.Request) error {
-	if err := e.awaitRenewal(ctx, r); err != nil {
+	ended, err := e.releases(ctx, r)
+	if err != nil {
 		return err
 	}
+	defer ended()
 	v, err := e.await(ctx, view.check)
 	if err != nil {
 		return err
@@ -55,19 +57,33 @@ func (p plan) release(ctx context.Context, r lock.Request, wasInBoth bool) error
 	return nil
 }
 
-// awaitRenewal waits for the renewal of a lock in both engines that is on its way, if any.
-func (e *Engine) awaitRenewal(ctx context.Context, r lock.Request) error {
-	e.mu.Lock()
-	renewing := e.renewing[holdOf(r)]
-	e.mu.Unlock()
-	if renewing == nil {
-		return nil
+// releases waits until a lock is not being renewed in both engines. No such renewal of it
+// begins before ended is called.
+func (e *Engine) releases(ctx context.Context, r lock.Request) (ended func(), err error) {
+	h := holdOf(r)
+	for {
+		e.mu.Lock()
+		renewing := e.renewing[h]
+		if renewing == nil {
+			e.releasing[h]++
+		}
+		e.mu.Unlock()
+		if renewing == nil {
+			return func() { e.released(h) }, nil
+		}
+		select {
+		case <-renewing:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("%w: switchlock: release: the lock is still being renewed: %w", lock.ErrNotSent, ctx.Err())
+		}
 	}
-	select {
-	case <-renewing:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("%w: switchlock: release: the lock is still being renewed: %w", lock.ErrNotSent, ctx.Err())
+}
+
+func (e *Engine) released(h hold) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.releasing[h]--; e.releasing[h] == 0 {
+		delete(e.releasing, h)
 	}
 }
 

@@ -31,28 +31,41 @@ func (e *Engine) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration
 	if !p.crosses() {
 		return p.asked[0].Renew(ctx, rs, ttl)
 	}
-	defer e.renews(rs)()
-	errs := renewBoth(ctx, p.asked[0], p.asked[1], rs, ttl)
-	for i, r := range rs {
-		if errs[i] == nil {
-			e.hasBoth(p.record.Epoch, r)
+	errs := slices.Repeat([]error{errReleasing}, len(rs))
+	which, some, ended := e.renews(rs)
+	defer ended()
+	if len(some) == 0 {
+		return errs
+	}
+	for n, err := range renewBoth(ctx, p.asked[0], p.asked[1], some, ttl) {
+		errs[which[n]] = err
+		if err == nil {
+			e.hasBoth(p.record.Epoch, some[n])
 		}
 	}
 	return errs
 }
 
-// renews makes releases of these locks wait until ended is called.
-func (e *Engine) renews(rs []lock.Request) (ended func()) {
+// errReleasing is the answer for a lock that is being released: a renewal could acquire what
+// the release has just freed in one of the engines.
+var errReleasing = errors.New("switchlock: not renewed: the lock is being released")
+
+// renews returns the locks that are not being released, and which of rs they are. Their
+// releases wait until ended is called.
+func (e *Engine) renews(rs []lock.Request) (which []int, some []lock.Request, ended func()) {
 	done := make(chan struct{})
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, r := range rs {
-		e.renewing[holdOf(r)] = done
+	for i, r := range rs {
+		if e.releasing[holdOf(r)] == 0 {
+			which, some = append(which, i), append(some, r)
+			e.renewing[holdOf(r)] = done
+		}
 	}
-	return func() {
+	return which, some, func() {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		for _, r := range rs {
+		for _, r := range some {
 			if e.renewing[holdOf(r)] == done {
 				delete(e.renewing, holdOf(r))
 			}
