@@ -1,8 +1,11 @@
 package switchlock_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -359,6 +362,40 @@ func TestBothRenewAtOnce(t *testing.T) {
 		defer cancel()
 		if errs := e.Renew(ctx, []lock.Request{mine}, ttl); errs[0] != nil {
 			t.Error(errs[0])
+		}
+	})
+}
+
+// A switch to a name that nobody has is not settled, processes say why they grant no lock, and
+// the locks can go back.
+func TestMisspeltEngine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		s := &store{record: recordOf("a", "a", 1, true)}
+		e := open(t, switchlock.Config{
+			Source: s, First: "a", Engines: map[string]lock.Engine{"a": memlock.New()},
+			Logger: slog.New(slog.NewTextHandler(&log, nil)),
+		})
+		press := func(c switchlock.Change) switchlock.State {
+			t.Helper()
+			if _, err := switchlock.Switch(t.Context(), s, c); err != nil {
+				t.Fatal(err)
+			}
+			<-time.After(2 * time.Minute)
+			synctest.Wait()
+			return e.State()
+		}
+		if s := press(switchlock.Change{To: "aa"}); s.To != "aa" || s.Settled {
+			t.Errorf("locks are said to be where nobody has an engine: %+v", s)
+		}
+		if !strings.Contains(log.String(), `kept in \"aa\", which this process has no engine for`) {
+			t.Errorf("the log does not say why no lock is granted:\n%s", log.String())
+		}
+		if s := press(switchlock.Change{To: "a"}); s.To != "a" || !s.Settled {
+			t.Errorf("locks have not gone back: %+v", s)
+		}
+		if _, err := e.Acquire(t.Context(), mine, ttl); err != nil {
+			t.Error(err)
 		}
 	})
 }

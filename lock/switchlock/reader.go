@@ -66,7 +66,9 @@ func (e *Engine) refresh() error {
 	defer cancel()
 	err := e.learn(ctx)
 	after := e.look()
-	if err == nil && after.maySettle(e.now()) {
+	// A process that lacks the new engine does not say that locks are there: it may be that
+	// nobody has it, as its name was misspelt.
+	if err == nil && after.maySettle(e.now()) && e.cfg.Engines[after.known.To] != nil {
 		err = e.settle(ctx, after.known)
 	}
 	again := e.answer(err)
@@ -133,6 +135,7 @@ func (e *Engine) answer(err error) (again bool) {
 
 // log logs what has changed, and the first of several reads that fail.
 func (e *Engine) log(before, after Record, err error, again bool) {
+	_, lacks := e.planOf(after, e.look().holding(e.now()))
 	switch l := e.cfg.Logger; {
 	case e.ctx.Err() != nil:
 	case errors.Is(err, errLost):
@@ -143,8 +146,12 @@ func (e *Engine) log(before, after Record, err error, again bool) {
 		l.Debug("switchlock: the record can't be read", "error", err)
 	case again:
 		l.Info("switchlock: the record is read again", "engine", after.To, "epoch", after.Epoch)
+	case after.Epoch != before.Epoch && lacks != nil:
+		l.Error("switchlock: no lock is granted", "error", lacks, "epoch", after.Epoch, "by", after.By)
 	case after.Epoch != before.Epoch && after.Settled:
 		l.Info("switchlock: locks are kept in one engine", "engine", after.To, "epoch", after.Epoch)
+	case after.Epoch != before.Epoch && after.From == after.To:
+		l.Info("switchlock: the times of the record change", "engine", after.To, "epoch", after.Epoch, "lease", after.Lease, "ttl", after.TTL)
 	case after.Epoch != before.Epoch:
 		l.Warn("switchlock: locks move", "from", after.From, "to", after.To, "epoch", after.Epoch, "for", after.Cross, "by", after.By)
 	case after.Settled != before.Settled:
