@@ -26,11 +26,11 @@ func unconnected(err error) error {
 }
 
 // classify adds to the error of a statement, which is a transaction of its own, whether it
-// may have been executed.
+// may have been executed, unless it says so already.
 func classify(err error) error {
 	switch {
-	case err == nil:
-		return nil
+	case err == nil, errors.Is(err, lock.ErrNotSent):
+		return err
 	case rolledBack(err):
 		return fmt.Errorf("%w: %w", lock.ErrNotSent, err)
 	case autocommitIsOff(err):
@@ -59,7 +59,7 @@ func rolledBack(err error) bool {
 // isSpent reports whether the connection must not be used again. A new one may lead to a server
 // that takes writes, or have autocommit on.
 func isSpent(err error) bool {
-	return sqlerr.IsReadOnly(err) || sqlerr.IsMySQL(err, 1047) || autocommitIsOff(err)
+	return errors.Is(err, errReplica) || sqlerr.IsReadOnly(err) || sqlerr.IsMySQL(err, 1047) || autocommitIsOff(err)
 }
 
 // autocommitIsOff reports whether mysqlNow was out of range, as it is without autocommit.

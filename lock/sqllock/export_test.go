@@ -30,3 +30,6 @@ func (e *Engine) Polling() bool {
 	defer e.poller.mu.Unlock()
 	return e.poller.running
 }
+
+// Demote has the source take its server for a replica.
+func (s *Source) Demote() { s.readOnly = "1" }

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// Schema returns the statements that create the tables belay_lock and belay_done, for
+// Schema returns the statements that create the tables belay_lock, belay_done and belay_switch, for
 // those who run migrations by other means. It is empty for an unknown dialect.
 func Schema(d Dialect) string { return dialects[d].schema }
 
-// Migrate creates the tables belay_lock and belay_done if they are not there.
+// Migrate creates the tables of Schema if they are not there.
 func Migrate(ctx context.Context, pool *sql.DB, d Dialect) error {
 	if pool == nil {
 		return errors.New("sqllock: pool is nil")

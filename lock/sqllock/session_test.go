@@ -52,14 +52,16 @@ func TestAutocommitIsOff(t *testing.T) {
 	})
 }
 
+// demote makes a connection read-only.
+var demote = map[sqllock.Dialect]string{
+	sqllock.MySQL:    "SET SESSION TRANSACTION READ ONLY",
+	sqllock.Postgres: "SET default_transaction_read_only = on",
+	sqllock.SQLite:   "PRAGMA query_only = 1",
+}
+
 // A connection whose server has become read-only is not used again: the next one may lead to the
 // new primary.
 func TestServerIsDemoted(t *testing.T) {
-	demote := map[sqllock.Dialect]string{
-		sqllock.MySQL:    "SET SESSION TRANSACTION READ ONLY",
-		sqllock.Postgres: "SET default_transaction_read_only = on",
-		sqllock.SQLite:   "PRAGMA query_only = 1",
-	}
 	each(t, func(t *testing.T, dsn string) {
 		pool, d := openPool(t, dsn)
 		pool.SetMaxOpenConns(1)

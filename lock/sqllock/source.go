@@ -50,10 +50,10 @@ func (s *Source) Read(ctx context.Context) (r switchlock.Record, err error) {
 		err := tx.QueryRowContext(ctx, s.sql("SELECT epoch, from_engine, to_engine, settled, lease_us, ttl_us, cross_us, base, changed_by, "+
 			s.readOnly+" FROM belay_switch WHERE name = ?", 0), []byte(s.name)).
 			Scan(&r.Epoch, &r.From, &r.To, &r.Settled, &lease, &ttl, &cross, &r.Base, &r.By, &readOnly)
-		switch {
-		case errors.Is(err, sql.ErrNoRows):
-			return nil
-		case err == nil && readOnly != 0:
+		if errors.Is(err, sql.ErrNoRows) {
+			err = tx.QueryRowContext(ctx, "SELECT "+s.readOnly).Scan(&readOnly)
+		}
+		if err == nil && readOnly != 0 {
 			return errReplica
 		}
 		return err
@@ -104,15 +104,17 @@ func (s *Source) transact(ctx context.Context, what string, f func(tx *sql.Tx) e
 			err = fmt.Errorf("sqllock: %s the record: %w", what, classify(err))
 		}
 	}()
-	tx, err := s.pool.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	if err := f(tx); err != nil {
-		_ = tx.Rollback()
-		return err
-	}
-	return tx.Commit()
+	return onConn(ctx, s.pool, func(c *sql.Conn) error {
+		tx, err := c.BeginTx(ctx, nil)
+		if err != nil {
+			return err
+		}
+		if err := f(tx); err != nil {
+			_ = tx.Rollback()
+			return err
+		}
+		return tx.Commit()
+	})
 }
 
 func flag(b bool) int64 {

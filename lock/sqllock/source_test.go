@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/sqllock"
 	"github.com/belaygo/belay/lock/switchlock"
 )
@@ -85,6 +86,37 @@ func TestOneSwaps(t *testing.T) {
 		wg.Wait()
 		if n := won.Load(); n != 1 {
 			t.Errorf("%d have replaced it", n)
+		}
+	})
+}
+
+// A server that takes no writes any more has no record, not even none, and its connection is
+// not used again: the next one may be to the server that does.
+func TestSourceIsDemoted(t *testing.T) {
+	each(t, func(t *testing.T, dsn string) {
+		pool, d := openPool(t, dsn)
+		pool.SetMaxOpenConns(1)
+		s, err := sqllock.NewSource(pool, d, "orders")
+		if err != nil {
+			t.Fatal(err)
+		}
+		swap(t, s, switchlock.Record{}, record, nil)
+		next := record
+		next.Epoch = 2
+		execute(t, pool, demote[d])
+		if err := s.Swap(t.Context(), record, next); !errors.Is(err, lock.ErrNotSent) {
+			t.Errorf("Swap: %v", err)
+		}
+		swap(t, s, record, next, nil)
+		for _, name := range []string{"orders", "nobody's"} {
+			s, err := sqllock.NewSource(pool, d, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Demote()
+			if r, err := s.Read(t.Context()); err == nil || pool.Stats().OpenConnections > 0 {
+				t.Errorf("%s: read %+v, %v, and %d connections are left", name, r, err, pool.Stats().OpenConnections)
+			}
 		}
 	})
 }

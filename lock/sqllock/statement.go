@@ -16,32 +16,35 @@ import (
 // before another one is opened for it. Nothing is sent on such a connection.
 const attempts = 3
 
-// run has f send one statement, complete, on a connection of its own: an error before that
-// proves that nothing was sent.
-func (e *Engine) run(ctx context.Context, what, statement string, f func(c *sql.Conn, statement string) error) (err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("sqllock: %s: %w", what, err)
-		}
-	}()
+// run has f send one statement, complete, on a connection of its own.
+func (e *Engine) run(ctx context.Context, what, statement string, f func(c *sql.Conn, statement string) error) error {
+	if e.ctx.Err() != nil {
+		return fmt.Errorf("sqllock: %s: %w", what, errClosed)
+	}
+	err := onConn(ctx, e.pool, func(c *sql.Conn) error { return f(c, e.sql(statement, time.Now().UnixMicro())) })
+	if err != nil {
+		return fmt.Errorf("sqllock: %s: %w", what, classify(err))
+	}
+	return nil
+}
+
+// onConn has f use a connection of its own: an error before that proves that nothing was sent.
+func onConn(ctx context.Context, pool *sql.DB, f func(c *sql.Conn) error) error {
 	for range attempts {
-		if e.ctx.Err() != nil {
-			return errClosed
-		}
-		c, err := e.pool.Conn(ctx)
+		c, err := pool.Conn(ctx)
 		if err != nil {
 			return unconnected(err)
 		}
 		if err := ctx.Err(); err != nil {
 			return errors.Join(fmt.Errorf("%w: %w", lock.ErrNotSent, err), c.Close())
 		}
-		err = f(c, e.sql(statement, time.Now().UnixMicro()))
+		err = f(c)
 		if isSpent(err) { // close it, so that the next call opens a new one
 			_ = c.Raw(func(any) error { return driver.ErrBadConn })
 		}
 		_ = c.Close()
 		if !errors.Is(err, driver.ErrBadConn) {
-			return classify(err)
+			return err
 		}
 	}
 	return fmt.Errorf("%w: %w", lock.ErrNotSent, driver.ErrBadConn)
