@@ -448,3 +448,32 @@ func TestRenewedInOneEngine(t *testing.T) {
 		}
 	}
 }
+
+// A release that was not sent to one engine, and not answered by the other, may have been
+// executed.
+func TestReleaseIsNotSentToOne(t *testing.T) {
+	f := newFleet()
+	f.cfg.TTL = time.Hour
+	e := open(t, f.cfg)
+	to(t, e, "b")
+	for _, tt := range []struct{ dead, mute *engine }{{f.a, f.b}, {f.b, f.a}} {
+		if _, err := e.Acquire(t.Context(), mine, ttl); err != nil {
+			t.Fatal(err)
+		}
+		tt.dead.dead.Store(true)
+		tt.mute.mute.Store(true)
+		if err := e.Release(t.Context(), mine); errors.Is(err, lock.ErrNotSent) || !errors.Is(err, lock.ErrNoAnswer) {
+			t.Errorf("one does not answer: %v", err)
+		}
+		tt.mute.mute.Store(false)
+		tt.mute.dead.Store(true)
+		if err := e.Release(t.Context(), mine); !errors.Is(err, lock.ErrNotSent) {
+			t.Errorf("neither is reached: %v", err)
+		}
+		tt.mute.dead.Store(false)
+		tt.dead.dead.Store(false)
+		if err := e.Release(t.Context(), mine); err != nil {
+			t.Errorf("both answer: %v", err)
+		}
+	}
+}
