@@ -26,6 +26,8 @@ import (
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/memlock"
 	"github.com/belaygo/belay/lock/redislock"
+	"github.com/belaygo/belay/lock/sqllock"
+	"github.com/belaygo/belay/lock/switchlock"
 	"github.com/belaygo/belay/notify/outbox"
 	"github.com/belaygo/belay/notify/rabbitmq"
 	"github.com/belaygo/belay/notify/webhook"
@@ -64,7 +66,7 @@ func TestMetricNames(t *testing.T) {
 		}
 	}
 	for _, name := range known {
-		if !regexp.MustCompile(`^belay_(lock|redis|guard|outbox|rabbitmq|webhook|consumer|ingest|monitor)_[a-z_]+$`).MatchString(name) {
+		if !regexp.MustCompile(`^belay_(lock|redis|switch|guard|outbox|rabbitmq|webhook|consumer|ingest|monitor)_[a-z_]+$`).MatchString(name) {
 			t.Errorf("%s does not follow belay_<part>_<what>", name)
 		}
 	}
@@ -82,6 +84,11 @@ func metricNames(t *testing.T) (names []string) {
 	t.Cleanup(func() { client.Close() })
 	engine, err := redislock.New(client, redislock.Config{})
 	check(t, err)
+	source, err := sqllock.NewSource(sqlDB, sqllock.SQLite, "orders")
+	check(t, err)
+	switched, err := switchlock.New(switchlock.Config{Source: source, Engines: map[string]lock.Engine{"redis": engine}, First: "redis"})
+	check(t, err)
+	t.Cleanup(func() { check(t, switched.Close(context.Background())) })
 	locker, err := lock.New(memlock.New(), lock.Config{})
 	check(t, err)
 	t.Cleanup(func() { check(t, locker.Close(context.Background())) })
@@ -111,7 +118,7 @@ func metricNames(t *testing.T) (names []string) {
 
 	name := regexp.MustCompile(`fqName: "([^"]+)"`)
 	for _, c := range []prometheus.Collector{
-		engine, locker, publisher, poster, consumer, endpoint, box, g, mon, dispatcher, monitor.NewState(st, nil, nil),
+		engine, switched, locker, publisher, poster, consumer, endpoint, box, g, mon, dispatcher, monitor.NewState(st, nil, nil),
 	} {
 		descs := make(chan *prometheus.Desc, 100)
 		c.Describe(descs)
