@@ -54,10 +54,13 @@ var errUsage = errors.New("see belay-switch -h")
 type command struct {
 	dsn, dialect, record string
 	by                   string
-	goneFor              time.Duration // less than 0 = the old engine is not switched off
+	goneFor              time.Duration
 	nowait               bool
 	args                 []string
 }
+
+// notGone is the -gone-for of an engine that is not gone.
+const notGone time.Duration = -1
 
 const usage = `usage: belay-switch [flags] status
        belay-switch [flags] to ENGINE
@@ -82,7 +85,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	flags.StringVar(&c.dialect, "dialect", "mysql", "of the database: mysql (also for MariaDB), postgres or sqlite")
 	flags.StringVar(&c.record, "record", "", "`name` of the record that the services give to sqllock.NewSource; required")
 	flags.StringVar(&c.by, "by", getenv("USER"), "`who` makes the switch, for the record and logs")
-	flags.DurationVar(&c.goneFor, "gone-for", -1, "with to: how long the engine that keeps the locks now has been switched off; locks are granted again sooner then. Only if it is certainly off, and stays off until the switch is over: otherwise locks may have two holders")
+	flags.DurationVar(&c.goneFor, "gone-for", notGone, "with to: how long the engine that keeps the locks now has been switched off; locks are granted again sooner then. Only if it is certainly off, and stays off until the switch is over: otherwise locks may have two holders")
 	flags.BoolVar(&c.nowait, "no-wait", false, "with to: do not wait until the locks have moved")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -100,6 +103,8 @@ func (c command) run(ctx context.Context, stdout io.Writer) error {
 		return fmt.Errorf("BELAY_SWITCH_DSN is not set: %w", errUsage)
 	case c.record == "":
 		return fmt.Errorf("-record is missing: %w", errUsage)
+	case c.goneFor < 0 && c.goneFor != notGone:
+		return fmt.Errorf("-gone-for is %v: %w", c.goneFor, errUsage)
 	}
 	source, closePool, err := open(c.dsn, c.dialect, c.record)
 	if err != nil {

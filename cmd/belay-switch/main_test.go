@@ -97,9 +97,42 @@ func TestUsage(t *testing.T) {
 		"-record= status":          dsn,
 		"-dialect oracle status":   dsn,
 		"-gone-for yesterday to x": dsn,
+		"-gone-for -1h to x":       dsn,
 	} {
 		if out, err := belaySwitch(t, dsn, args); !errors.Is(err, errUsage) {
 			t.Errorf("%q: %q, %v", args, out, err)
 		}
+	}
+}
+
+// Whoever interrupts the command is not told that something is wrong with the switch.
+func TestInterrupt(t *testing.T) {
+	dsn := newDatabase(t)
+	service(t, dsn)
+	source, closePool, err := open(dsn, "sqlite", "orders")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closePool()
+	ctx, cancel := context.WithCancel(t.Context())
+	err = command{args: []string{"to", "sql"}, goneFor: notGone}.to(ctx, source, onWrite(cancel))
+	if err == nil || !strings.Contains(err.Error(), "interrupted") {
+		t.Errorf("interrupted: %v", err)
+	}
+}
+
+// An onWrite is called when something is written to it.
+type onWrite func()
+
+func (f onWrite) Write(b []byte) (int, error) {
+	f()
+	return len(b), nil
+}
+
+// A record whose times change moves no locks.
+func TestRetimedRecord(t *testing.T) {
+	r := switchlock.Record{Epoch: 2, From: "redis", To: "redis", Cross: 41 * time.Second}
+	if got, want := describe(r), "epoch 2: locks stay in redis; there can be no switch for 41s, as the record changes"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -62,6 +62,8 @@ func describe(r switchlock.Record) string {
 		return "no record of this name: start a service first, or correct -record"
 	case r.Settled:
 		return fmt.Sprintf("epoch %d: locks are kept in %s", r.Epoch, r.To)
+	case r.From == r.To:
+		return fmt.Sprintf("epoch %d: locks stay in %s; there can be no switch for %v, as the record changes", r.Epoch, r.To, r.Cross)
 	}
 	return fmt.Sprintf("epoch %d: locks move from %s to %s; each process needs both for %v (by %s)", r.Epoch, r.From, r.To, r.Cross, r.By)
 }
@@ -69,7 +71,7 @@ func describe(r switchlock.Record) string {
 // to makes a switch, and waits until it is settled unless c.nowait is set.
 func (c command) to(ctx context.Context, s switchlock.Source, w io.Writer) error {
 	change := switchlock.Change{To: c.args[1], By: c.by}
-	if c.goneFor >= 0 {
+	if c.goneFor != notGone {
 		change.GoneSince = time.Now().Add(-c.goneFor)
 	}
 	r, err := makeSwitch(ctx, s, change)
@@ -89,9 +91,9 @@ func makeSwitch(ctx context.Context, s switchlock.Source, c switchlock.Change) (
 }
 
 // settled waits until a process writes that a switch is over.
-func settled(ctx context.Context, s switchlock.Source, r switchlock.Record, w io.Writer) error {
+func settled(interrupt context.Context, s switchlock.Source, r switchlock.Record, w io.Writer) error {
 	const often = 200 * time.Millisecond
-	ctx, cancel := context.WithTimeout(ctx, 2*(r.Cross+2*r.Lease)+requestTimeout)
+	ctx, cancel := context.WithTimeout(interrupt, 2*(r.Cross+2*r.Lease)+requestTimeout)
 	defer cancel()
 	for {
 		now, err := read(ctx, s)
@@ -102,8 +104,12 @@ func settled(ctx context.Context, s switchlock.Source, r switchlock.Record, w io
 			_, err := fmt.Fprintln(w, describe(now))
 			return err
 		}
-		if wait.Sleep(ctx, often, nil) != nil {
-			return errors.Join(errors.New("the switch goes on, but is not settled yet: check that a service runs whose switchlock.Config.Engines has both engines"), err)
+		switch {
+		case interrupt.Err() != nil:
+			return errors.New("interrupted; the switch goes on")
+		case wait.Sleep(ctx, often, nil) == nil:
+		case interrupt.Err() == nil:
+			return errors.Join(fmt.Errorf("the switch goes on, but is not settled yet: check that a service runs whose switchlock.Config.Engines has %s. To go back, run belay-switch again", r.To), err)
 		}
 	}
 }
