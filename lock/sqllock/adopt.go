@@ -31,13 +31,17 @@ func (e *Engine) adopt(ctx context.Context, rs []lock.Request, ttl time.Duration
 	rs = slices.Clone(rs) // in one order for all, so that processes do not deadlock
 	slices.SortFunc(rs, func(a, b lock.Request) int { return strings.Compare(a.Key, b.Key) })
 	var args []any
+	n := 0
 	for _, r := range rs {
-		if err := checkRequest(r); err != nil {
-			return err
+		if checkRequest(r) == nil { // the others are not held after this
+			args = append(args, []byte(r.Key), r.Owner, microseconds(ttl))
+			n++
 		}
-		args = append(args, []byte(r.Key), r.Owner, microseconds(ttl))
 	}
-	rows := list("(?, ?, {now} * 1024, {now} + ?)", ", ", len(rs))
+	if n == 0 {
+		return nil
+	}
+	rows := list("(?, ?, {now} * 1024, {now} + ?)", ", ", n)
 	_, err := e.exec(ctx, "adopt", "INSERT INTO belay_lock (name, owner, token, until_us) VALUES "+rows+e.takeOver, args)
 	return err
 }

@@ -3,10 +3,25 @@ package sqllock_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/belaygo/belay/lock"
 )
+
+// A request that the table has no room for is in nobody's way.
+func TestAdoptLongKey(t *testing.T) {
+	dsn := file(t)
+	migrate(t, dsn)
+	e := open(t, dsn)
+	long := lock.Request{Key: strings.Repeat("k", 513), Owner: "me:1"}
+	for _, rs := range [][]lock.Request{{mine, long}, {long}} {
+		errs := e.Adopt(t.Context(), rs, ttl)
+		if n := len(rs); len(errs) != n || errs[n-1] == nil || n > 1 && errs[0] != nil {
+			t.Errorf("%d requests: %v", n, errs)
+		}
+	}
+}
 
 // Adopt acquires free locks, renews those of the owner, and leaves those of other owners.
 func TestAdopt(t *testing.T) {
