@@ -41,8 +41,8 @@
 //   - A renewal renews in both engines. If one of them lacks the lock, it is acquired there for
 //     the same owner. A lock that is not in both keeps its deadline.
 //
-// After that time a process needs the new engine only. The first process that has come so far
-// marks the record as settled, and then another switch can begin. Before that, locks can only
+// After that time a process needs the new engine only. The first process that has come so far,
+// and has that engine, marks the record as settled. Then another switch can begin. Before that, locks can only
 // go back to the engine that they came from, which is a switch, too. A lock that was in both
 // engines, and is released after that time, stays in the old one until its ttl has passed. If
 // locks go back that soon, such a lock can't be acquired before that.
