@@ -2,6 +2,7 @@ package switchlock
 
 import (
 	"errors"
+	"strings"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -51,7 +52,7 @@ func (e *Engine) Collect(ch chan<- prometheus.Metric) {
 	if s.Left > 0 {
 		moving = 1
 	}
-	ch <- prometheus.MustNewConstMetric(m.epochDesc, prometheus.GaugeValue, float64(s.Epoch), s.To)
+	ch <- prometheus.MustNewConstMetric(m.epochDesc, prometheus.GaugeValue, float64(s.Epoch), strings.ToValidUTF8(s.To, "?"))
 	ch <- prometheus.MustNewConstMetric(m.movingDesc, prometheus.GaugeValue, moving)
 	ch <- prometheus.MustNewConstMetric(m.ageDesc, prometheus.GaugeValue, s.Age.Seconds())
 	ch <- prometheus.MustNewConstMetric(m.refusedDesc, prometheus.CounterValue, float64(m.stale.Load()), "stale")

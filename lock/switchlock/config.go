@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	"github.com/belaygo/belay/lock"
 )
@@ -51,15 +52,21 @@ func (c Config) withDefaults() (Config, error) {
 		if e == nil {
 			return c, fmt.Errorf("switchlock: Config.Engines[%q] is nil", name)
 		}
-		if name == "" || len(name) > maxName {
-			return c, fmt.Errorf("switchlock: Config.Engines: the name %q must have 1 to %d bytes", name, maxName)
+		if err := checkName(name); err != nil {
+			return c, err
 		}
 	}
 	return c, checkTimes(c.Lease, c.TTL)
 }
 
-// maxName is the longest name of an engine, in bytes.
-const maxName = 64
+// checkName checks the name of an engine, which is a label of a metric.
+func checkName(name string) error {
+	const longest = 64
+	if name == "" || len(name) > longest || !utf8.ValidString(name) {
+		return fmt.Errorf("switchlock: the name %q of an engine has not 1 to %d bytes of UTF-8", name, longest)
+	}
+	return nil
+}
 
 func checkTimes(lease, ttl time.Duration) error {
 	const shortest, longest = 100 * time.Millisecond, time.Hour

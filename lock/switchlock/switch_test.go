@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/belaygo/belay/internal/testmetric"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/memlock"
 	"github.com/belaygo/belay/lock/switchlock"
@@ -386,6 +387,9 @@ func TestConfig(t *testing.T) {
 		"long name": func(c *switchlock.Config) {
 			c.Engines = map[string]lock.Engine{"a": f.a, strings.Repeat("x", 65): f.b}
 		},
+		"no UTF-8": func(c *switchlock.Config) {
+			c.Engines = map[string]lock.Engine{"a": f.a, "\xff": f.b}
+		},
 		"short lease": func(c *switchlock.Config) { c.Lease = time.Millisecond },
 		"negative":    func(c *switchlock.Config) { c.TTL = -1 },
 	} {
@@ -474,6 +478,22 @@ func TestReleaseIsNotSentToOne(t *testing.T) {
 		tt.dead.dead.Store(false)
 		if err := e.Release(t.Context(), mine); err != nil {
 			t.Errorf("both answer: %v", err)
+		}
+	}
+}
+
+// No record keeps a process from being scraped.
+func TestCollect(t *testing.T) {
+	for _, name := range []string{"", "\xff"} {
+		if _, err := switchlock.Switch(t.Context(), &store{record: recordOf("a", "a", 1, true)}, switchlock.Change{To: name}); err == nil {
+			t.Errorf("a switch to %q is accepted", name)
+		}
+		f := newFleet()
+		f.source.set(recordOf(name, name, 1, true))
+		e := open(t, f.cfg)
+		eventually(t, "read", func() bool { return e.State().Epoch == 1 })
+		if n := testmetric.Sum(t, e, "belay_switch_epoch"); n != 1 {
+			t.Errorf("epoch %v of %q", n, name)
 		}
 	}
 }

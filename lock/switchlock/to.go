@@ -95,9 +95,10 @@ func (e *Engine) Retime(ctx context.Context, lease, ttl time.Duration) (Record, 
 const maxBy = 255
 
 func (c Change) next(r Record) (Record, error) {
+	if err := checkName(c.To); err != nil {
+		return r, err
+	}
 	switch {
-	case c.To == "" || len(c.To) > maxName:
-		return r, fmt.Errorf("switchlock: Change.To %q must have 1 to %d bytes", c.To, maxName)
 	case len(c.By) > maxBy:
 		return r, fmt.Errorf("switchlock: Change.By has %d bytes, want at most %d", len(c.By), maxBy)
 	case r.To == c.To && !r.Settled && !c.GoneSince.IsZero():
