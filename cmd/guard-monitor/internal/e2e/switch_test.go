@@ -196,6 +196,9 @@ func redisIsLeft(t *testing.T, s *stage) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if took > r.Cross+2*time.Second {
+		t.Errorf("locks were back after %v, want at most 2 s more than a switch, which is %v", took, r.Cross)
+	}
 	testwait.Until(t, "both have said that the outage has ended", func() bool { return degraded() == 4 })
 	s.sellsOn(stock)
 
