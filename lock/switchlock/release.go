@@ -33,7 +33,7 @@ func (e *Engine) Release(ctx context.Context, r lock.Request) error {
 // release releases the lock in each engine. If wasInBoth, each engine has had the lock, and one
 // that does not have it any more is a loss.
 func (p plan) release(ctx context.Context, r lock.Request, wasInBoth bool) error {
-	var freed int
+	var freed, unsent int
 	var gone, failed error
 	for _, engine := range p.asked {
 		err := engine.Release(ctx, r)
@@ -44,11 +44,14 @@ func (p plan) release(ctx context.Context, r lock.Request, wasInBoth bool) error
 			gone = err
 		default:
 			failed = errors.Join(failed, err)
+			if errors.Is(err, lock.ErrNotSent) {
+				unsent++
+			}
 		}
 	}
 	switch {
-	case failed != nil && (freed > 0 || gone != nil):
-		return fmt.Errorf("%w: switchlock: not released in one of two engines: %s", lock.ErrNoAnswer, failed.Error())
+	case failed != nil && p.crosses() && unsent < len(p.asked):
+		return fmt.Errorf("%w: switchlock: not released in both engines: %s", lock.ErrNoAnswer, failed.Error())
 	case failed != nil:
 		return failed
 	case freed == 0 || wasInBoth:
