@@ -81,4 +81,20 @@ var switchMutants = []mutant{
 		new:   `	case a == nil || b == nil:`,
 		tests: "lock/switchlock TestRenewedInOneEngine",
 	},
+	{
+		name:  "renewed-while-released",
+		loses: "A lock that was released stays locked in the new engine, in the name of nobody.",
+		file:  "lock/switchlock/renew.go",
+		old:   `		if e.releasing[holdOf(r)] == 0 {`,
+		new:   `		if e.releasing[holdOf(r)] >= 0 {`,
+		tests: "lock/switchlock TestRenewalDuringRelease",
+	},
+	{
+		name:  "settled-without-the-engine",
+		loses: "A switch to a misspelt name is said to be over, and nobody gets a lock.",
+		file:  "lock/switchlock/reader.go",
+		old:   ` && e.cfg.Engines[after.known.To] != nil {`,
+		new:   ` {`,
+		tests: "lock/switchlock TestMisspeltEngine",
+	},
 }
