@@ -73,14 +73,20 @@ func (b *bell) watch(ctx context.Context, engine lock.Engine, node int, key stri
 	if err != nil {
 		return err
 	}
+	if !b.add(stop) {
+		stop()
+	}
+	return nil
+}
+
+// add has stop end a node's watch. It reports false if all watches were ended already.
+func (b *bell) add(stop func()) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.stopped {
-		stop()
-		return nil
+	if !b.stopped {
+		b.stops = append(b.stops, stop)
 	}
-	b.stops = append(b.stops, stop)
-	return nil
+	return !b.stopped
 }
 
 // notify takes a message of a node. If the waiter was woken in this round, a second message of the
@@ -128,18 +134,22 @@ func (b *bell) endRound(round int) {
 	b.n = 0
 }
 
-// stop ends the watches at all nodes.
+// stop ends the watches at all nodes. It does not hold b.mu meanwhile: a node may hold a mutex of
+// its own while it notifies.
 func (b *bell) stop() {
+	for _, stop := range b.end() {
+		stop()
+	}
+}
+
+// end has no message count any more, and returns what ends the nodes' watches, once.
+func (b *bell) end() (stops []func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.stopped {
-		return
-	}
 	b.stopped = true
 	if b.timer != nil {
 		b.timer.Stop()
 	}
-	for _, stop := range b.stops {
-		stop()
-	}
+	stops, b.stops = b.stops, nil
+	return stops
 }
