@@ -2,6 +2,8 @@ package etcdlock
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -45,6 +47,11 @@ func (e *Engine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration)
 			return lock.Grant{}, e.heldBy(r.Key, f)
 		}
 	}
+	h := hold{r.Key, r.Owner}
+	if !e.holds.begin(h) {
+		return lock.Grant{}, fmt.Errorf("etcdlock: %w: the lock was not renewed, and is being deleted", lock.ErrRefused)
+	}
+	defer e.holds.done(h)
 	le := e.leases.of(ttl)
 	for tries := 0; ; tries++ {
 		g, id, err := e.acquire(ctx, r, le)
@@ -68,7 +75,7 @@ func (e *Engine) acquire(ctx context.Context, r lock.Request, le *lease) (lock.G
 	}
 	switch {
 	case err != nil:
-		if !isLeaseLost(err) {
+		if errors.Is(err, lock.ErrNoAnswer) {
 			le.drop(id) // the request may be executed later: see drop
 		}
 		return lock.Grant{}, id, err

@@ -68,13 +68,12 @@ func (c call) err(what string, err error) error {
 	return fmt.Errorf("etcdlock: %s: %w: %w", what, kind, err)
 }
 
-// classify returns what the server's answer says of the request, or ErrNoAnswer.
+// classify returns what the server's answer says of the request, or ErrNoAnswer. So it is for
+// a server without space for more, too: the first request that it says so of is executed.
 func classify(err error) error {
 	switch {
 	case isLeaseLost(err), is(err, rpctypes.ErrTooManyRequests, rpctypes.ErrNoLeader, rpctypes.ErrNotCapable):
 		return lock.ErrNotSent
-	case is(err, rpctypes.ErrNoSpace):
-		return lock.ErrRefused
 	case is(err, rpctypes.ErrPermissionDenied, rpctypes.ErrUserEmpty, rpctypes.ErrAuthFailed, rpctypes.ErrInvalidAuthToken,
 		rpctypes.ErrAuthOldRevision, rpctypes.ErrUserNotFound), code(err) == codes.PermissionDenied, code(err) == codes.Unauthenticated:
 		return lock.ErrDenied

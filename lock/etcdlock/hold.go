@@ -13,7 +13,7 @@ type hold struct{ key, owner string }
 type held struct {
 	revision int64 // of its last write
 	timer    *time.Timer
-	busy     int  // renewals that are on their way
+	busy     int  // acquires and renewals that are on their way
 	over     bool // it is being deleted
 }
 
@@ -33,17 +33,18 @@ func (hs *holds) add(h hold, revision int64, ttl time.Duration) {
 	if hs.closed {
 		return
 	}
+	it := &held{revision: revision}
 	if old := hs.byHold[h]; old != nil {
 		old.timer.Stop()
+		it.busy = old.busy
 	}
-	it := &held{revision: revision}
 	it.timer = time.AfterFunc(ttl, func() { hs.end(h, it) })
 	hs.byHold[h] = it
 }
 
-// renewing notes that a lock is about to be renewed, so that it is not deleted until notRenewed. It
-// reports false if the deletion has begun.
-func (hs *holds) renewing(h hold) bool {
+// begin notes that a lock is about to be acquired or renewed, so that it is not deleted until done.
+// It reports false if the deletion has begun.
+func (hs *holds) begin(h hold) bool {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
 	it := hs.byHold[h]
@@ -56,8 +57,8 @@ func (hs *holds) renewing(h hold) bool {
 	return !it.over
 }
 
-// notRenewed ends the note of renewing.
-func (hs *holds) notRenewed(h hold) {
+// done ends the note of begin.
+func (hs *holds) done(h hold) {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
 	if it := hs.byHold[h]; it != nil && it.busy > 0 {

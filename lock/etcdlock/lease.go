@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/belaygo/belay/lock"
@@ -60,6 +61,21 @@ func (l *lease) keep(ctx context.Context, client *clientv3.Client, age time.Dura
 	if id != clientv3.NoLease && time.Since(alive) < age {
 		return id, nil
 	}
+	bounded, cancel := context.WithTimeout(ctx, l.patience())
+	defer cancel()
+	id, err := l.ask(bounded, client, id)
+	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
+		err = fmt.Errorf("etcdlock: %w: no answer about the lease within %v", lock.ErrNotSent, l.patience())
+	}
+	return id, err
+}
+
+// patience is how long an answer about the lease may take. Its caller may have more time, as
+// one that acquires has, but renewals wait for their turn.
+func (l *lease) patience() time.Duration { return min(time.Second, l.ttl/3) }
+
+// ask has the lease kept alive, or granted if there is none.
+func (l *lease) ask(ctx context.Context, client *clientv3.Client, id clientv3.LeaseID) (clientv3.LeaseID, error) {
 	sent := time.Now()
 	if id != clientv3.NoLease {
 		_, err := client.KeepAliveOnce(ctx, id)
@@ -126,7 +142,10 @@ func (l *lease) drop(id clientv3.LeaseID) {
 // not sent.
 func unsent(what string, err error) error {
 	kind := classify(err)
-	if errors.Is(kind, lock.ErrNoAnswer) {
+	switch {
+	case is(err, rpctypes.ErrNoSpace):
+		kind = lock.ErrRefused
+	case errors.Is(kind, lock.ErrNoAnswer):
 		kind = lock.ErrNotSent
 	}
 	return fmt.Errorf("etcdlock: %s: %w: %w", what, kind, err)

@@ -47,10 +47,10 @@ func (e *Engine) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration
 func (e *Engine) renew(ctx context.Context, rs []lock.Request, id clientv3.LeaseID, ttl time.Duration, errs []error) {
 	for i, r := range rs {
 		h := hold{r.Key, r.Owner}
-		if !e.holds.renewing(h) {
+		if !e.holds.begin(h) {
 			errs[i] = lock.ErrNotHeld
 		} else {
-			defer e.holds.notRenewed(h)
+			defer e.holds.done(h)
 		}
 	}
 	all, err := e.read(ctx, rs)

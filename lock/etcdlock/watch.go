@@ -2,6 +2,7 @@ package etcdlock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -58,8 +59,12 @@ func (e *Engine) watch(ctx context.Context, key string, ready chan<- error, wake
 			}
 		}
 		cancel()
+		tell(ready, errEnded) // as when the client is closed, which says nothing
 	}
 }
+
+// errEnded is returned when a watch ends before it has begun.
+var errEnded = errors.New("the watch has ended")
 
 // tell sends the first result of a watch, and drops later ones.
 func tell(ready chan<- error, err error) {
