@@ -15,6 +15,7 @@ type held struct {
 	timer    *time.Timer
 	busy     int  // acquires and renewals that are on their way
 	over     bool // it is being deleted
+	failed   bool // the deletion, once
 }
 
 // holds are the locks that this engine has acquired or renewed, until they are released.
@@ -96,13 +97,18 @@ func (hs *holds) end(h hold, it *held) {
 	hs.delete(h, it.revision)
 }
 
-// retry tries the deletion of a lock again after a second.
-func (hs *holds) retry(h hold) {
+// retry tries the deletion of a lock again after a second. It reports whether that is the first
+// time.
+func (hs *holds) retry(h hold) (first bool) {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
-	if it := hs.byHold[h]; it != nil && !hs.closed {
-		it.timer.Reset(10 * again)
+	it := hs.byHold[h]
+	if it == nil || hs.closed {
+		return false
 	}
+	it.timer.Reset(10 * again)
+	first, it.failed = !it.failed, true
+	return first
 }
 
 func (hs *holds) close() {

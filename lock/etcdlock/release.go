@@ -53,8 +53,7 @@ func (e *Engine) deleteUnrenewed(h hold, revision int64) {
 		e.holds.remove(h)
 		return
 	}
-	if e.ctx.Err() == nil {
+	if e.holds.retry(h) {
 		e.cfg.Logger.Warn("etcdlock: a lock that was not renewed can't be deleted yet; it is tried again", "key", h.key, "owner", h.owner, "error", err)
-		e.holds.retry(h)
 	}
 }

@@ -54,6 +54,9 @@ func (e *Engine) renew(ctx context.Context, rs []lock.Request, id clientv3.Lease
 		}
 	}
 	all, err := e.read(ctx, rs)
+	if err == nil {
+		e.moveAll(ctx, rs, all, id, errs)
+	}
 	for i, r := range rs {
 		switch {
 		case errs[i] != nil:
@@ -83,8 +86,36 @@ func (e *Engine) read(ctx context.Context, rs []lock.Request) ([]*found, error) 
 	return all, nil
 }
 
+// moveAll binds the locks to the lease that are bound to another one, unless one of them has
+// changed: then each is moved on its own.
+func (e *Engine) moveAll(ctx context.Context, rs []lock.Request, all []*found, id clientv3.LeaseID, errs []error) {
+	var these []int
+	var same []clientv3.Cmp
+	var puts []clientv3.Op
+	for i, f := range all {
+		if errs[i] == nil && f != nil && f.owner == rs[i].Owner && f.lease != id {
+			these = append(these, i)
+			same = append(same, clientv3.Compare(clientv3.ModRevision(e.name(rs[i].Key)), "=", f.modified))
+			puts = append(puts, clientv3.OpPut(e.name(rs[i].Key), f.owner, clientv3.WithLease(id)))
+		}
+	}
+	if len(these) == 0 {
+		return
+	}
+	c := newCall(ctx)
+	res, err := e.kv.Txn(c.ctx).If(same...).Then(puts...).Commit()
+	for _, i := range these {
+		switch {
+		case err != nil:
+			errs[i] = c.err("move", err)
+		case res.Succeeded:
+			all[i].lease, all[i].modified = id, res.Header.Revision
+		}
+	}
+}
+
 // renewed ends the renewal of a lock that was read after the lease was kept alive. If the lock is
-// bound to another lease, renewed moves it to this one.
+// still bound to another lease, renewed moves it to this one.
 func (e *Engine) renewed(ctx context.Context, r lock.Request, f *found, id clientv3.LeaseID, ttl time.Duration) (err error) {
 	h := hold{r.Key, r.Owner}
 	if f != nil && f.owner == r.Owner && f.lease != id {

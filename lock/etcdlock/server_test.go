@@ -1,17 +1,22 @@
 package etcdlock_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc"
 
 	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/etcdlock"
 )
@@ -108,6 +113,119 @@ func TestRejectedAcquiresShareLease(t *testing.T) {
 	}
 	if n := sent.of("LeaseGrant"); n != 1 {
 		t.Errorf("%d leases were granted, want 1", n)
+	}
+}
+
+// deletions catches the requests that delete a lock that nobody renews.
+func deletions(then func(ctx context.Context) error) grpc.DialOption {
+	return grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, in, out any, conn *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+		if txn, ok := in.(*pb.TxnRequest); ok && txn.Success[0].GetRequestDeleteRange() != nil && txn.Compare[0].Target == pb.Compare_MOD {
+			if err := then(ctx); err != nil {
+				return err
+			}
+		}
+		return call(ctx, method, in, out, conn, opts...)
+	})
+}
+
+// TestAcquireDuringDeletion: a lock that is being deleted is not granted to its owner again, as
+// it would be deleted all the same.
+func TestAcquireDuringDeletion(t *testing.T) {
+	begun, goOn := make(chan struct{}), make(chan struct{})
+	e := openWith(t, deletions(func(context.Context) error {
+		close(begun)
+		<-goOn
+		return nil
+	}))
+	const ttl = 500 * time.Millisecond
+	acquire(t, e, mine, ttl)
+	<-begun
+	_, err := e.Acquire(t.Context(), mine, ttl)
+	close(goOn)
+	wantIs(t, err, lock.ErrRefused)
+	testwait.Until(t, "it is deleted", func() bool {
+		h, err := e.Inspect(t.Context(), mine.Key)
+		return err == nil && h.Owner == ""
+	})
+}
+
+// TestOneWarningForALock: a lock that can't be deleted is one warning, however often that is
+// tried.
+func TestOneWarningForALock(t *testing.T) {
+	var tries atomic.Int32
+	var log synced
+	e, err := etcdlock.New(newClient(t, teststack.Etcd(t), deletions(func(context.Context) error {
+		tries.Add(1)
+		return rpctypes.ErrGRPCPermissionDenied
+	})), etcdlock.Config{Prefix: prefix(t), Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = e.Close(context.Background()) }()
+	acquire(t, e, mine, 100*time.Millisecond)
+	testwait.Until(t, "it is tried three times", func() bool { return tries.Load() == 3 })
+	if n := strings.Count(log.String(), "WARN"); n != 1 {
+		t.Errorf("%d warnings, want 1:\n%s", n, log.String())
+	}
+}
+
+// A synced buffer may be written and read at once.
+type synced struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *synced) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *synced) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+// TestLocksMoveTogether: when the engine has taken another lease, a renewal moves many locks
+// there with one request, and what has changed meanwhile is still told apart.
+func TestLocksMoveTogether(t *testing.T) {
+	var silent atomic.Bool
+	sent := requestCounter{n: make(map[string]int)}
+	e := openWith(t, append(sent.options(), afterCall(func(method string, err error) error {
+		if method == "Txn" && silent.Load() {
+			return rpctypes.ErrGRPCTimeout
+		}
+		return err
+	}))...)
+	var many []lock.Request
+	for i := range 200 {
+		many = append(many, lock.Request{Key: fmt.Sprint("many", i), Owner: "me:1"})
+		acquire(t, e, many[i], ttl)
+	}
+	silent.Store(true)
+	_, err := e.Acquire(t.Context(), mine, ttl)
+	wantIs(t, err, lock.ErrNoAnswer)
+	silent.Store(false)
+	release(t, e, many[3])
+	before, leases := sent.of("Txn"), sent.of("LeaseGrant")
+	for i, err := range e.Renew(t.Context(), many, ttl) {
+		if i == 3 {
+			wantIs(t, err, lock.ErrNotHeld)
+		} else if err != nil {
+			t.Errorf("Renew %d: %v", i, err)
+		}
+	}
+	if n := sent.of("Txn") - before; n != 4 || sent.of("LeaseGrant") != leases+1 {
+		t.Errorf("%d transactions and %d leases, want 4 and 1", n, sent.of("LeaseGrant")-leases)
+	}
+	for i, err := range e.Renew(t.Context(), many, ttl) { // on the lease where they are now
+		if i != 3 && err != nil {
+			t.Errorf("Renew %d: %v", i, err)
+		}
+	}
+	if n := sent.of("Txn") - before; n != 6 {
+		t.Errorf("%d transactions, want 6", n)
 	}
 }
 
