@@ -40,7 +40,9 @@ func (e *Engine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration)
 	defer e.holds.done(h)
 	g, err := e.acquire(ctx, conn, r)
 	if err == nil || errors.Is(err, lock.ErrNoAnswer) { // the lock may be there, and must end
-		e.holds.add(h, conn.session, ttl)
+		if !e.holds.add(h, conn.session, ttl) && err == nil { // it may have ended with the session
+			return lock.Grant{}, noAnswer("acquire", errEnded)
+		}
 	}
 	return g, err
 }
@@ -61,7 +63,7 @@ func (e *Engine) lasting(ctx context.Context, what string, ttl time.Duration) (*
 // not sent.
 func unsent(what string, err error) error {
 	if errors.Is(err, lock.ErrNoAnswer) {
-		return fmt.Errorf("zklock: %s: %w: no answer", what, lock.ErrNotSent)
+		return fmt.Errorf("zklock: %s: %w: %s", what, lock.ErrNotSent, err.Error())
 	}
 	return err
 }
@@ -131,7 +133,7 @@ func (e *Engine) createFolder(ctx context.Context, conn *conn, key string) error
 			return unsent("create the folder", err)
 		}
 		if a.code != 0 && a.code != errNodeExists {
-			return rejected("create the folder", a.code)
+			return unsent("create the folder", rejected("create the folder", a.code))
 		}
 		at += end + 1
 	}

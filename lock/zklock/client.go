@@ -94,7 +94,7 @@ func (c *client) connect(server string, s *session) (*conn, error) {
 	}
 	s.connected(sent, timeout)
 	return &conn{
-		nc: nc, in: in, session: s, silence: patience(timeout),
+		server: server, nc: nc, in: in, session: s, silence: patience(timeout),
 		event: c.event, saw: c.saw, dead: make(chan struct{}), calls: make(map[int32]call),
 	}, nil
 }

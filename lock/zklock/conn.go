@@ -14,6 +14,7 @@ import (
 // A conn is one connection of a session. Its requests are answered in order, or the connection
 // fails: no request is sent again on another connection.
 type conn struct {
+	server  string
 	nc      net.Conn
 	in      *bufio.Reader
 	session *session
@@ -90,6 +91,7 @@ func (c *conn) ping() {
 
 // fail ends the connection, and the calls on it.
 func (c *conn) fail(err error) {
+	err = fmt.Errorf("%s: %w", c.server, err)
 	c.mu.Lock()
 	if c.err != nil {
 		c.mu.Unlock()
@@ -173,6 +175,7 @@ func (c *conn) answered(xid int32, a answer) {
 	delete(c.calls, xid)
 	c.mu.Unlock()
 	if !ok {
+		c.fail(errOther)
 		return
 	}
 	c.session.heard(call.sent, time.Now())

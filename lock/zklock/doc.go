@@ -38,6 +38,9 @@
 // The locks of a process that is killed are free when its session has expired: after
 // Config.SessionTimeout, not after the ttl.
 //
+// To end a lock by hand, delete both of its nodes, that of the owner first: a renewal finds the loss
+// by that one, and others can acquire the lock when the other one is deleted.
+//
 // A request is written to a connection at once, or not sent: it never waits for a connection
 // that may belong to another session.
 //

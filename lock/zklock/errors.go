@@ -12,18 +12,21 @@ var (
 	errClosed = fmt.Errorf("%w: zklock: closed", lock.ErrDenied)
 	// errExpired is returned by a connect when the server does not have the session.
 	errExpired = errors.New("the session has expired")
-	// errStale ends a connection, so that the next one prolongs the session.
+	// errEnded is returned when a lock was acquired in a session that may have ended since.
+	errEnded = errors.New("the session may have ended")
+	// errOther ends a connection whose answers may be those of other requests.
+	errOther = errors.New("the server has answered another request")
+	// errStale ends a connection so that the next one prolongs the session.
 	errStale = errors.New("the session was not used for too long")
 )
 
-// A code is the error of a server's answer. The request was not executed, unless kind says that
-// there is no answer.
+// A code is the error of a server's answer.
 type code int32
 
 const (
 	errInconsistent   code = -2
-	errConnectionLoss code = -4
-	errTimeout        code = -7
+	errUnimplemented  code = -6
+	errBadArguments   code = -8
 	errNoNode         code = -101
 	errNoAuth         code = -102
 	errNodeExists     code = -110
@@ -35,7 +38,7 @@ const (
 )
 
 var codes = map[code]string{
-	errInconsistent: "runtime inconsistency", errConnectionLoss: "connection loss", errTimeout: "operation timeout",
+	errInconsistent: "runtime inconsistency", errUnimplemented: "unimplemented", errBadArguments: "bad arguments",
 	errNoNode: "no node", errNoAuth: "no right to the node", errNodeExists: "node exists", errSessionExpired: "session expired",
 	errAuthFailed: "authentication failed", errMoved: "session moved", errQuota: "quota exceeded", errThrottled: "throttled",
 }
@@ -47,17 +50,19 @@ func (c code) Error() string {
 	return fmt.Sprintf("zookeeper: error %d", int32(c))
 }
 
-// kind returns the error of package lock for a server's error.
+// kind returns the error of package lock for a server's error. A server also answers with an error
+// if it can't encode the answer to a request that it has executed. So only errors that it finds
+// before prove that the request was not executed.
 func (c code) kind() error {
 	switch c {
-	case errConnectionLoss, errTimeout:
-		return lock.ErrNoAnswer
 	case errNoAuth, errAuthFailed:
 		return lock.ErrDenied
 	case errQuota:
 		return lock.ErrRefused
+	case errInconsistent, errUnimplemented, errBadArguments, errNoNode, errNodeExists, errSessionExpired, errMoved, errThrottled:
+		return lock.ErrNotSent
 	}
-	return lock.ErrNotSent // it was rejected
+	return lock.ErrNoAnswer
 }
 
 // rejected returns the error of a request that a server has answered with c.

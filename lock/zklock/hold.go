@@ -15,6 +15,7 @@ type held struct {
 	timer   *time.Timer
 	busy    int  // acquires and renewals that are on their way
 	over    bool // it is being deleted
+	failed  bool // the deletion, once
 }
 
 // holds are the locks that this engine has acquired, or may have, until they are released.
@@ -26,12 +27,13 @@ type holds struct {
 	closed bool
 }
 
-// add notes that a lock was acquired or renewed, and ends after ttl.
-func (hs *holds) add(h hold, s *session, ttl time.Duration) {
+// add notes that a lock was acquired or renewed, and ends after ttl. It reports false if the
+// session has ended, or may be ended by Close.
+func (hs *holds) add(h hold, s *session, ttl time.Duration) bool {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
 	if hs.closed || s.ended() {
-		return
+		return false
 	}
 	it := &held{session: s}
 	if old := hs.byHold[h]; old != nil {
@@ -40,6 +42,7 @@ func (hs *holds) add(h hold, s *session, ttl time.Duration) {
 	}
 	it.timer = time.AfterFunc(ttl, func() { hs.expire(h, it) })
 	hs.byHold[h] = it
+	return true
 }
 
 func (hs *holds) known(h hold) bool {
@@ -102,13 +105,18 @@ func (hs *holds) expire(h hold, it *held) {
 	hs.delete(h)
 }
 
-// retry tries the deletion of a lock again after a second.
-func (hs *holds) retry(h hold) {
+// retry tries the deletion of a lock again after a second. It reports whether that is the first
+// time.
+func (hs *holds) retry(h hold) (first bool) {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
-	if it := hs.byHold[h]; it != nil && !hs.closed {
-		it.timer.Reset(time.Second)
+	it := hs.byHold[h]
+	if it == nil || hs.closed {
+		return false
 	}
+	it.timer.Reset(time.Second)
+	first, it.failed = !it.failed, true
+	return first
 }
 
 // end removes the locks of a session, and returns how many there were.

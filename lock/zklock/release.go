@@ -47,9 +47,10 @@ func (e *Engine) deleteUnrenewed(h hold) {
 	if err == nil {
 		err = e.release(ctx, conn, lock.Request{Key: h.key, Owner: h.owner})
 	}
-	if err == nil || errors.Is(err, lock.ErrNotHeld) || e.ctx.Err() != nil {
+	if err == nil || errors.Is(err, lock.ErrNotHeld) {
 		return
 	}
-	e.cfg.Logger.Warn("zklock: a lock that was not renewed can't be deleted yet; it is tried again", "key", h.key, "owner", h.owner, "error", err)
-	e.holds.retry(h)
+	if e.holds.retry(h) {
+		e.cfg.Logger.Warn("zklock: a lock that was not renewed can't be deleted yet; it is tried again", "key", h.key, "owner", h.owner, "error", err)
+	}
 }
