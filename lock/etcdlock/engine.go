@@ -48,7 +48,7 @@ func New(client *clientv3.Client, cfg Config) (*Engine, error) {
 	e := &Engine{client: client, cfg: cfg}
 	e.kv = clientv3.NewKVFromKVClient(traced{pb.NewKVClient(client.ActiveConnection())}, client)
 	e.ctx, e.stop = context.WithCancel(context.Background())
-	e.leases = leases{client: client, byTTL: make(map[time.Duration]*lease)}
+	e.leases = leases{byTTL: make(map[time.Duration]*lease)}
 	e.holds = holds{delete: e.deleteUnrenewed, byHold: make(map[hold]*held)}
 	return e, nil
 }

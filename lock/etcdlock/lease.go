@@ -15,8 +15,6 @@ import (
 
 // leases are the etcd leases of an engine: one for each ttl.
 type leases struct {
-	client *clientv3.Client
-
 	mu    sync.Mutex
 	byTTL map[time.Duration]*lease
 }
@@ -72,7 +70,7 @@ func (l *lease) keep(ctx context.Context, client *clientv3.Client, age time.Dura
 
 // patience is how long an answer about the lease may take. Its caller may have more time, as
 // one that acquires has, but renewals wait for their turn.
-func (l *lease) patience() time.Duration { return min(time.Second, l.ttl/3) }
+func (l *lease) patience() time.Duration { return min(time.Second, l.ttl/2) }
 
 // ask has the lease kept alive, or granted if there is none.
 func (l *lease) ask(ctx context.Context, client *clientv3.Client, id clientv3.LeaseID) (clientv3.LeaseID, error) {
