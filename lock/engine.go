@@ -114,9 +114,9 @@ type Holder struct {
 // poll less.
 type Waker interface {
 	// Watch calls wake whenever key may have become free, until stop is called. It
-	// also does so when it may have missed a release. wake does not block, and stop
-	// does not wait. Messages may get lost: waiters poll as well, at least once a
-	// second.
+	// also does so when it may have missed a release. wake does not block, and calls
+	// nothing of the engine, which may hold a mutex. stop does not wait. Messages may get
+	// lost: waiters poll as well, at least once a second.
 	Watch(ctx context.Context, key string, wake func()) (stop func(), err error)
 }
 
