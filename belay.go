@@ -169,7 +169,7 @@ func openRedis(cfg Config) (*redislock.Engine, error) {
 	if opts == nil {
 		var err error
 		if opts, err = redislock.ParseURL(cfg.Redis); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("belay: Config.Redis: %w", err)
 		}
 	}
 	return redislock.Open(opts, redislock.Config{})
@@ -181,14 +181,14 @@ func (b *Belay) openRelay(cfg *Config) (_ notify.Publisher, err error) {
 	case cfg.AMQP != "":
 		b.Relay, err = rabbitmq.New(cfg.AMQP, rabbitmq.Config{Logger: cfg.Logger})
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("belay: Config.AMQP: %w", err)
 		}
 		b.closeFirst(b.Relay.Close)
 		return b.Relay, nil
 	case cfg.Monitor != "":
 		b.Webhook, err = webhook.New(cfg.Monitor, webhook.Config{Token: cfg.MonitorToken, Logger: cfg.Logger})
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("belay: Config.Monitor: %w", err)
 		}
 		b.closeFirst(b.Webhook.Close)
 		return b.Webhook, nil

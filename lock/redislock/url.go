@@ -12,6 +12,8 @@ import (
 	"github.com/belaygo/belay/internal/tlsfile"
 )
 
+var errNoScheme = errors.New("redislock: the URL does not begin with redis://, redis+cluster://, redis+sentinel:// or these with rediss")
+
 // ParseURL returns the options for Open that a URL stands for:
 //
 //	redis://[user:password@]host[:6379][/database]
@@ -28,13 +30,16 @@ import (
 //
 // Its errors do not contain the URL, which may have a password.
 func ParseURL(text string) (*redis.UniversalOptions, error) {
+	if !strings.Contains(text, "://") {
+		return nil, errNoScheme
+	}
 	u, err := url.Parse(text)
 	if err != nil || strings.Contains(u.EscapedPath()+u.RawQuery+u.EscapedFragment(), "@") { // the rest of a password
 		return nil, errors.New("redislock: the URL can't be parsed: a password has / @ : ? # and % as %2F %40 %3A %3F %23 and %25")
 	}
 	transport, kind, _ := strings.Cut(u.Scheme, "+")
 	if transport != "redis" && transport != "rediss" || u.Host == "" {
-		return nil, errors.New("redislock: the URL does not begin with redis://, redis+cluster://, redis+sentinel:// or these with rediss")
+		return nil, errNoScheme
 	}
 	var o *redis.UniversalOptions
 	path := strings.Trim(u.Path, "/")

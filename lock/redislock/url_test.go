@@ -42,6 +42,7 @@ func TestParseURLRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                "redis+cluster://",
 		"h:6379":                          "redis+cluster://",
+		"127.0.0.1:6379":                  "redis+cluster://",
 		"http://u:secret@h":               "redis+cluster://",
 		"redis://":                        "redis+cluster://",
 		"redis+cluster://":                "redis+cluster://",

@@ -58,7 +58,7 @@ func (c Config) validate() error {
 func parse(address string, given *tls.Config) (*url.URL, *tls.Config, error) {
 	u, err := url.Parse(address)
 	if err != nil {
-		return nil, nil, errors.New("webhook: the address can't be parsed as a URL")
+		return nil, nil, errors.New("webhook: the address can't be parsed as a URL that begins with http:// or https://")
 	}
 	query, badQuery := url.ParseQuery(u.RawQuery)
 	files := tlsfile.Files{Authorities: query.Get("cacertfile"), Certificate: query.Get("certfile"), Key: query.Get("keyfile")}

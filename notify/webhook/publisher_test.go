@@ -351,6 +351,7 @@ func TestNewRefuses(t *testing.T) {
 		"a negative time":     {"http://h", webhook.Config{Token: secret, Timeout: -1}, "Timeout"},
 		"no address":          {"", webhook.Config{Token: secret}, "http://host"},
 		"no scheme":           {"monitor:9440", webhook.Config{Token: secret}, "http://host"},
+		"no scheme, a number": {"127.0.0.1:9440", webhook.Config{Token: secret}, "http://"},
 		"another scheme":      {"amqp://user:" + secret + "@h", webhook.Config{Token: secret}, "http://host"},
 		"no URL":              {"http://user:" + secret + "@h:port/%zz", webhook.Config{Token: secret}, "parsed"},
 		"a password":          {"http://user:" + secret + "@h", webhook.Config{Token: secret}, "Config.Token"},
