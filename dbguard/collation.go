@@ -73,5 +73,5 @@ func (c *checked) exact() string {
 	case "postgres":
 		return "the type text with a deterministic collation"
 	}
-	return "a binary collation: utf8mb4_0900_bin on MySQL, utf8mb4_nopad_bin on MariaDB"
+	return "ALTER TABLE ... MODIFY to give the column a binary collation, which AutoMigrate does not change: utf8mb4_0900_bin on MySQL, utf8mb4_nopad_bin on MariaDB"
 }
