@@ -4,6 +4,7 @@ package ginshop
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"time"
@@ -23,13 +24,13 @@ type Order struct {
 }
 
 // Routes returns the shop's handler: POST /orders.
-func Routes(g *guard.Guard) http.Handler {
+func Routes(g *guard.Guard, db *gorm.DB) http.Handler {
 	router := gin.New()
-	router.POST("/orders", func(c *gin.Context) { create(c, g) })
+	router.POST("/orders", func(c *gin.Context) { create(c, g, db) })
 	return router
 }
 
-func create(c *gin.Context, g *guard.Guard) {
+func create(c *gin.Context, g *guard.Guard, db *gorm.DB) {
 	var o Order
 	if err := c.ShouldBindJSON(&o); err != nil {
 		c.JSON(http.StatusBadRequest, gin.H{"error": err.Error()})
@@ -40,12 +41,30 @@ func create(c *gin.Context, g *guard.Guard) {
 	err := g.Do(ctx, "order:"+o.No, func(_ context.Context, tx *gorm.DB) error {
 		return tx.Create(&o).Error
 	}, guard.Protects(&Order{No: o.No}), guard.Wait(2*time.Second))
-	if err == nil {
+	switch {
+	case err == nil:
 		c.JSON(http.StatusCreated, o)
+		return
+	case errors.Is(err, guard.ErrDuplicate):
+		repeat(c, db.WithContext(ctx), o)
 		return
 	}
 	if httpguard.Status(err) >= http.StatusInternalServerError {
 		slog.ErrorContext(ctx, "order is not created", "no", o.No, "error", err)
 	}
-	httpguard.Error(c.Writer, err) // 200 for a repeat
+	httpguard.Error(c.Writer, err)
+}
+
+// repeat answers a request whose order is there: 200, or 409 if it is for something else.
+func repeat(c *gin.Context, db *gorm.DB, asked Order) {
+	var o Order
+	switch err := db.Where(&Order{No: asked.No}).Take(&o).Error; {
+	case err != nil:
+		slog.ErrorContext(c.Request.Context(), "order is not read", "no", asked.No, "error", err)
+		httpguard.Error(c.Writer, err)
+	case o.Cents != asked.Cents:
+		c.JSON(http.StatusConflict, gin.H{"error": "this number is of another order"})
+	default:
+		c.JSON(http.StatusOK, o)
+	}
 }

@@ -29,14 +29,15 @@ func post(h http.Handler, body string) *httptest.ResponseRecorder {
 func TestOrder(t *testing.T) {
 	gin.SetMode(gin.TestMode)
 	g := guardtest.Open(t, sqliteDialect, &Order{})
-	shop := Routes(g.Guard)
+	shop := Routes(g.Guard, g.DB)
 	for _, c := range []struct {
 		name, body string
 		status     int
 		answer     string
 	}{
 		{"a new order", `{"no": "A-1", "cents": 990}`, http.StatusCreated, `{"id":1,"no":"A-1","cents":990}`},
-		{"a repeat", `{"no": "A-1", "cents": 990}`, http.StatusOK, ""},
+		{"a repeat", `{"no": "A-1", "cents": 990}`, http.StatusOK, `{"id":1,"no":"A-1","cents":990}`},
+		{"its number for something else", `{"no": "A-1", "cents": 5}`, http.StatusConflict, ""},
 		{"another order", `{"id": 1, "no": "A-2", "cents": 5}`, http.StatusCreated, `{"id":2,"no":"A-2","cents":5}`},
 		{"no number", `{"cents": 990}`, http.StatusBadRequest, ""},
 		{"a number that is no lock key", `{"no": "{A", "cents": 990}`, http.StatusBadRequest, ""},
@@ -59,7 +60,7 @@ func TestCreatedOnceWithoutLocks(t *testing.T) {
 	var created atomic.Int32
 	var crowd sync.WaitGroup
 	for range 8 {
-		shop := Routes(g.Peer(t, g.DB))
+		shop := Routes(g.Peer(t, g.DB), g.DB)
 		crowd.Go(func() {
 			switch w := post(shop, `{"no": "A-1", "cents": 990}`); w.Code {
 			case http.StatusCreated:
