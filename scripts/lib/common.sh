@@ -96,7 +96,7 @@ port_of() {
     nginx) echo $((base + 25)) ;;
     pgbouncer | router) echo $((base + 29)) ;;
     galera-copy) echo $((base + 24)) ;;
-    galera-?) echo $((base + 25 + ${1#galera-})) ;;
+    galera-?) echo $((base + 26)) ;; # each on an address of its own
     galera-?-group)
       local member=${1%-group}
       echo $((base + 6 + ${member#galera-}))

@@ -8,11 +8,11 @@ galera_nodes=(galera-1 galera-2 galera-3)
 up_galera() {
   local node
   if [[ -e $dir/galera.ready ]]; then
-    say "galera is already up on ports $(port_of galera-1)-$(port_of galera-3)"
+    say "galera is already up on port $(port_of galera-1)"
     heal_galera
     return
   fi
-  say "starting galera on ports $(port_of galera-1)-$(port_of galera-3)"
+  say "starting galera on port $(port_of galera-1) of 127.0.0.1 to 127.0.0.3"
   for node in "${galera_nodes[@]}"; do
     end_process "$node"
     rm -rf "${dir:?}/$node"

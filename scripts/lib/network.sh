@@ -25,8 +25,8 @@ subnet() {
 host_of() {
   if networked && is_clustered "$1"; then
     echo "$(subnet).$((200 + ${1##*-}))"
-  elif [[ $1 == semisync-2 ]]; then
-    echo 127.0.0.2
+  elif [[ $1 =~ ^(semisync|galera)-[23]$ ]]; then
+    echo "127.0.0.${1##*-}"
   else
     echo 127.0.0.1
   fi
