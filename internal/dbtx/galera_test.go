@@ -1,7 +1,6 @@
 package dbtx_test
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
@@ -38,6 +37,7 @@ func TestGaleraCommits(t *testing.T) {
 	}{
 		{"refused by the others", testGaleraConflict},
 		{"without the others", testGaleraWithoutOthers},
+		{"without the others, with dirty reads", testGaleraWithDirtyReads},
 		{"died", testGaleraDied},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -61,10 +61,16 @@ func (g galera) begin(t *testing.T, node int) (*testdb.Link, *dbtx.Tx) {
 	k := testdb.NewLink(t, testdb.AddrOf(t, g.dsns[node]))
 	db := testdb.OpenMySQL(t, k.Through(t, g.dsns[node]))
 	wantNil(t, dbtx.Install(db))
+	return k, ordering(t, db, "a")
+}
+
+// ordering returns a transaction that has inserted an order.
+func ordering(t *testing.T, db *gorm.DB, no string) *dbtx.Tx {
+	t.Helper()
 	tx := begin(t, db, dbtx.Options{EndTimeout: time.Minute})
-	wantNil(t, tx.Protect(&Order{No: "a"}))
-	wantNil(t, tx.DB().Create(&Order{No: "a"}).Error)
-	return k, tx
+	wantNil(t, tx.Protect(&Order{No: no}))
+	wantNil(t, tx.DB().Create(&Order{No: no}).Error)
+	return tx
 }
 
 // testGaleraConflict: of two transactions on two nodes that write one row the later
@@ -82,46 +88,80 @@ func testGaleraConflict(t *testing.T, g galera) {
 	}
 }
 
-// testGaleraWithoutOthers: a node that has lost sight of the others lets each COMMIT
-// wait, and answers nobody. Whatever is said at the end is so on all nodes.
-func testGaleraWithoutOthers(t *testing.T, g galera) {
-	_, tx := g.begin(t, 0)
+func testGaleraWithoutOthers(t *testing.T, g galera)  { g.isolate(t, false) }
+func testGaleraWithDirtyReads(t *testing.T, g galera) { g.isolate(t, true) }
+
+// isolate: a node that has lost sight of the others lets each COMMIT wait, and gives up at
+// last, which proves nothing: the others may have it in their order. With wsrep_dirty_reads
+// the node shows rows meanwhile, which do not decide. They do when it is in the majority
+// again, and then all nodes have what they say.
+func (g galera) isolate(t *testing.T, dirty bool) {
+	t.Helper()
+	dsn := g.dsns[0]
+	if dirty {
+		dsn += "&wsrep_dirty_reads=ON"
+	}
+	db := testdb.OpenMySQL(t, dsn)
+	wantNil(t, dbtx.Install(db))
+	hasty, waiting := ordering(t, db, "hasty"), ordering(t, db, "waiting")
 	g.Stack(t, "pause", "galera-2")
 	g.Stack(t, "pause", "galera-3")
-	done := make(chan error, 1)
-	go func() { done <- tx.Commit() }()
+	done := make(chan error, 2)
+	for _, tx := range []*dbtx.Tx{hasty, waiting} {
+		go func() { done <- tx.Commit() }()
+	}
 	sessions := g.open(t, 0)
 	testwait.Until(t, "it is no member of a majority", func() bool {
 		var name, status string
 		err := sessions.Raw("SHOW STATUS LIKE 'wsrep_cluster_status'").Row().Scan(&name, &status)
 		return err == nil && status != "Primary"
 	})
-	err := <-done
-	t.Logf("COMMIT ended with %v", err)
-	if errors.Is(err, dbtx.ErrCommitUnknown) {
-		ctx, cancel := context.WithTimeout(bg, time.Second)
-		defer cancel()
-		o, err := tx.Resolve(ctx)
-		if o != dbtx.Unresolved || err == nil {
-			t.Errorf("resolved as %v, %v", o, err)
-		}
+	for range 2 {
+		wantIs(t, <-done, dbtx.ErrCommitUnknown)
+	}
+	var orders int64
+	if err := db.Model(&Order{}).Count(&orders).Error; (err == nil) != dirty {
+		t.Errorf("the node shows rows: %v", err)
+	}
+	type resolved struct {
+		dbtx.Outcome
+		error
+	}
+	later := make(chan resolved, 1)
+	go func() {
+		o, err := waiting.Resolve(patient(t))
+		later <- resolved{o, err}
+	}()
+	wantNoProof(t, hasty, "takes no writes")
+	if len(later) > 0 {
+		t.Errorf("resolved as %v without the others", <-later)
 	}
 	g.Stack(t, "resume", "galera-2")
 	g.Stack(t, "resume", "galera-3")
 	g.Stack(t, "heal")
-	if err == nil || !errors.Is(err, dbtx.ErrCommitUnknown) {
-		want := 0
-		if err == nil {
-			want = 1
-		}
-		if n := count(t, g.open(t, 1), &Order{}); n != int64(want) {
-			t.Errorf("COMMIT ended with %v, and another node has %d orders", err, n)
+	r := <-later
+	if r.error != nil || r.Outcome == dbtx.Unresolved {
+		t.Errorf("resolved as %v, %v in the majority", r.Outcome, r.error)
+	}
+	for node := range g.dsns {
+		db := testdb.OpenMySQL(t, g.dsns[node]+"&wsrep_sync_wait=1").Where("no = ?", "waiting")
+		if n := count(t, db, &Order{}); (n == 1) != (r.Outcome == dbtx.Committed) {
+			t.Errorf("resolved as %v, and node %d has %d orders", r.Outcome, node, n)
 		}
 	}
+	t.Logf("with dirty reads %t: resolved as %v", dirty, r.Outcome)
 }
 
-// testGaleraDied: another node says nothing of a COMMIT that a dead one had.
+// testGaleraDied: another node says nothing of a COMMIT that a dead one had, though it has
+// the same host name, port and numbers.
 func testGaleraDied(t *testing.T, g galera) {
+	var one, other string
+	const names = "SELECT CONCAT_WS(' ', @@hostname, @@port, @@server_id, @@server_uid, @@gtid_domain_id)"
+	wantNil(t, g.open(t, 0).Raw(names).Row().Scan(&one))
+	wantNil(t, g.open(t, 1).Raw(names).Row().Scan(&other))
+	if one != other {
+		t.Errorf("the nodes are %s and %s, want the same", one, other)
+	}
 	k, tx := g.begin(t, 0)
 	k.After.Store(true)
 	wantIs(t, tx.Commit(), dbtx.ErrCommitUnknown)
