@@ -113,10 +113,16 @@ func TestGroupResolvesOnThePrimary(t *testing.T) {
 		why   string
 		leave func(t *testing.T, g *teststack.MySQLGroup, primary int, db *gorm.DB)
 	}{
-		{"secondary", "read-only", func(t *testing.T, g *teststack.MySQLGroup, primary int, db *gorm.DB) {
-			var next string
-			wantNil(t, testdb.OpenMySQL(t, g.DSNs[(primary+1)%3]).Raw("SELECT @@server_uuid").Row().Scan(&next))
-			wantNil(t, db.Exec("DO group_replication_set_as_primary('"+next+"')").Error)
+		{"secondary", "read-only", func(t *testing.T, g *teststack.MySQLGroup, primary int, _ *gorm.DB) {
+			makePrimary(t, g, (primary+1)%3)
+		}},
+		{"without the others, and takes writes", "majority", func(t *testing.T, g *teststack.MySQLGroup, primary int, db *gorm.DB) {
+			g.Pause(t, (primary+1)%3)
+			g.Pause(t, (primary+2)%3)
+			testwait.Until(t, "it does not reach them", func() bool {
+				unreachable := db.Table("performance_schema.replication_group_members").Where("member_state = 'UNREACHABLE'")
+				return count(t, unreachable, nil) == 2
+			})
 		}},
 		{"offline", "read-only", func(t *testing.T, _ *teststack.MySQLGroup, _ int, db *gorm.DB) {
 			wantNil(t, db.Exec("STOP GROUP_REPLICATION").Error)
@@ -152,4 +158,46 @@ func TestGroupResolvesOnThePrimary(t *testing.T) {
 			wantNoProof(t, tx, tt.why)
 		})
 	}
+}
+
+// TestGroupPrimaryResolves: the server that had the transaction says what became of it if it
+// is the primary of a majority, also if another was that meanwhile.
+func TestGroupPrimaryResolves(t *testing.T) {
+	for name, meanwhile := range map[string]func(t *testing.T, g *teststack.MySQLGroup, primary int){
+		"all the time": func(*testing.T, *teststack.MySQLGroup, int) {},
+		"of two": func(t *testing.T, g *teststack.MySQLGroup, primary int) {
+			g.Kill(t, (primary+1)%3)
+		},
+		"again": func(t *testing.T, g *teststack.MySQLGroup, primary int) {
+			makePrimary(t, g, (primary+1)%3)
+			makePrimary(t, g, primary)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := teststack.Group(t)
+			primary := g.Primary(t)
+			db, k, committed := inGroup(t, g, primary)
+			lost := ordering(t, db, "b")
+			lose(t, committed, k, true)
+			lose(t, lost, k, false)
+			meanwhile(t, g, primary)
+			for tx, want := range map[*dbtx.Tx]dbtx.Outcome{committed: dbtx.Committed, lost: dbtx.NotCommitted} {
+				if o, err := tx.Resolve(patient(t)); o != want || err != nil {
+					t.Errorf("resolved as %v, %v, want %v", o, err, want)
+				}
+			}
+			other := testdb.OpenMySQL(t, g.DSNs[(primary+2)%3])
+			testwait.Until(t, "another member has the same", func() bool { return count(t, other, &Order{}) == 1 })
+		})
+	}
+}
+
+// makePrimary has a member take the place of the primary.
+func makePrimary(t *testing.T, g *teststack.MySQLGroup, member int) {
+	t.Helper()
+	db := testdb.OpenMySQL(t, g.DSNs[member])
+	var id string
+	wantNil(t, db.Raw("SELECT @@server_uuid").Row().Scan(&id))
+	wantNil(t, db.Exec("DO group_replication_set_as_primary('"+id+"')").Error)
+	testwait.Until(t, "it is the primary", func() bool { return g.Primary(t) == member })
 }
