@@ -24,7 +24,7 @@ subnet() {
 # host_of NODE: where clients find it.
 host_of() {
   if networked && is_clustered "$1"; then
-    echo "$(subnet).$((200 + ${1##*-}))"
+    echo "$(subnet).$((200 + $(number_of "$1")))"
   elif [[ $1 =~ ^(semisync|galera)-[23]$ ]]; then
     echo "127.0.0.${1##*-}"
   else
@@ -35,7 +35,7 @@ host_of() {
 # peer_of NODE: where its peers find it.
 peer_of() {
   if networked && is_clustered "$1"; then
-    echo "$(subnet).${1##*-}"
+    echo "$(subnet).$(number_of "$1")"
   else
     host_of "$1"
   fi
@@ -51,12 +51,21 @@ bind_of() {
 }
 
 # is_clustered NODE: it is one of several, which a network connects.
-is_clustered() { [[ $1 =~ ^[a-z]+-[1-9]$ && $1 != redis-* ]]; }
+is_clustered() { [[ $1 =~ ^([a-z]+-[1-9]|postgres|pgbouncer)$ && $1 != redis-* ]]; }
+
+# number_of NODE: among those of its network.
+number_of() {
+  case $1 in
+    postgres) echo 1 ;;
+    pgbouncer) echo 2 ;;
+    *) echo "${1##*-}" ;;
+  esac
+}
 
 namespace_of() { echo "belay-$stack-$1"; }
 
 # link_of NODE peers|clients: the name of the end of its link that is here.
-link_of() { echo "bl$(<"$dir/network")-${2:0:1}${1##*-}"; }
+link_of() { echo "bl$(<"$dir/network")-${2:0:1}$(number_of "$1")"; }
 
 bridge_name() { echo "bl$(<"$dir/network")-br"; }
 
@@ -77,7 +86,7 @@ enter_network() {
   ip -n "$space" addr add "$(peer_of "$node")/26" dev peers
   add_link "$node" clients
   local here
-  here=$(subnet).$((220 + ${node##*-}))
+  here=$(subnet).$((220 + $(number_of "$node")))
   ip addr add "$here" peer "$(host_of "$node")" dev "$(link_of "$node" clients)"
   ip -n "$space" addr add "$(host_of "$node")" peer "$here" dev clients
 }

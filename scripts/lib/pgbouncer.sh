@@ -13,20 +13,23 @@ up_pgbouncer() {
 }
 
 heal_pgbouncer() {
+  mend_all pgbouncer
   resume_paused pgbouncer
   start_pgbouncer
 }
 
 # Three sessions for each database, or BELAY_PGBOUNCER_POOL: clients soon meet those of others.
 start_pgbouncer() {
+  local inside
   if ! alive pgbouncer; then
     need_ports pgbouncer
+    enter_network pgbouncer
     mkdir -p "$dir/pgbouncer"
     private_file "$dir/pgbouncer/pgbouncer.ini" <<INI
 [databases]
-* = host=127.0.0.1 port=$(port_of postgres) user=belay password=$(<"$dir/password")
+* = host=$(peer_of postgres) port=$(port_of postgres) user=belay password=$(<"$dir/password")
 [pgbouncer]
-listen_addr = 127.0.0.1
+listen_addr = $(bind_of pgbouncer)
 listen_port = $(port_of pgbouncer)
 unix_socket_dir =
 auth_type = plain
@@ -40,7 +43,7 @@ INI
     printf '"belay" "%s"\n' "$(<"$dir/password")" | private_file "$dir/pgbouncer/users"
     choose_postgres_user
     [[ ${#as_postgres[@]} -eq 0 ]] || chown -R postgres: "$dir/pgbouncer"
-    launch pgbouncer "${as_postgres[@]}" "$(command -v pgbouncer)" "$dir/pgbouncer/pgbouncer.ini"
+    launch pgbouncer "${inside[@]}" "${as_postgres[@]}" "$(command -v pgbouncer)" "$dir/pgbouncer/pgbouncer.ini"
   fi
-  wait_for pgbouncer 60 "answer from pgbouncer" port_answers "$(port_of pgbouncer)"
+  wait_for pgbouncer 60 "answer from pgbouncer" port_answers "$(port_of pgbouncer)" "$(host_of pgbouncer)"
 }

@@ -15,13 +15,19 @@ up_postgres() {
   touch "$dir/postgres.ready"
 }
 
-heal_postgres() { start_postgres; }
+heal_postgres() {
+  mend_all postgres
+  start_postgres
+}
 
 start_postgres() {
   if ! alive postgres; then
     need_ports postgres
     choose_postgres_user
-    [[ -e $dir/postgres.ready ]] || create_postgres postgres
+    if [[ ! -e $dir/postgres.ready ]]; then
+      create_postgres postgres
+      ! networked || echo 'host all all all scram-sha-256' >>"$dir/postgres/data/pg_hba.conf"
+    fi
     launch_postgres postgres
   fi
   wait_for postgres 60 "answer from postgres" postgres_answers postgres

@@ -83,7 +83,8 @@ resume_paused() {
   fi
 }
 
-port_answers() { (: <>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
+# port_answers PORT [HOST]
+port_answers() { (: <>"/dev/tcp/${2:-127.0.0.1}/$1") 2>/dev/null; }
 
 # need_ports NODE... fails when one of their ports belongs to somebody else.
 need_ports() {
