@@ -24,17 +24,18 @@ import (
 type bed struct {
 	teststack.BedConfig
 
-	kind     string   // of its nodes, one of databases
-	nodes    []string // their names in scripts/stack, in the order of their DSNs
-	dsns     string   // the variable in which scripts/stack env has these
-	operator string   // may do everything, if the user of the DSNs may not; it has the same password
-	params   string   // of the workers' DSNs
-	writes   string   // selects whether a node takes writes now
-	spread   bool     // several take writes at a time: each worker has one that it prefers
-	users    []string // make the user of the workers, whose name and password are service; or it is that of the DSNs
-	behind   bool     // a node may begin a transaction before it has what others have committed
-	pooler   string   // the variable with the DSN by which workers come in place of the front
-	self     string   // selects what that of the kind does, if that is of no use here
+	kind     string        // of its nodes, one of databases
+	nodes    []string      // their names in scripts/stack, in the order of their DSNs
+	dsns     string        // the variable in which scripts/stack env has these
+	operator string        // may do everything, if the user of the DSNs may not; it has the same password
+	params   string        // of the workers' DSNs
+	writes   string        // selects whether a node takes writes now
+	spread   bool          // several take writes at a time: each worker has one that it prefers
+	users    []string      // make the user of the workers, whose name and password are service; or it is that of the DSNs
+	behind   bool          // a node may begin a transaction before it has what others have committed
+	pooler   string        // the variable with the DSN by which workers come in place of the front
+	self     string        // selects what that of the kind does, if that is of no use here
+	notices  time.Duration // until nodes put one out that is silent, if that is longer than aWhile
 	deck     []faultKind
 }
 
@@ -265,12 +266,13 @@ const (
 	slowDisk     faultKind = "fsync delayed"
 	fullDisk     faultKind = "disk full"
 	poolerKilled faultKind = "pooler killed"
+	poolerPaused faultKind = "pooler paused"
 )
 
 // ofBed reports whether a fault is one of nodes of a bed.
 func (k faultKind) ofBed() bool {
 	return slices.Contains([]faultKind{
-		nodeKilled, twoKilled, allKilled, nodePaused, nodeCut, promotion, pausedWriter, cutWriter, switchOver, readOnly, storm, slowDisk, fullDisk, poolerKilled,
+		nodeKilled, twoKilled, allKilled, nodePaused, nodeCut, promotion, pausedWriter, cutWriter, switchOver, readOnly, storm, slowDisk, fullDisk, poolerKilled, poolerPaused,
 	}, k)
 }
 
@@ -295,6 +297,8 @@ func (w *wrecker) hurtBed(s step) {
 		w.hurtNode(s, n, func() { b.stack.Stack(w.t, "cut", b.nodes[n]) }, func() { b.stack.Stack(w.t, "mend", b.nodes[n]) })
 	case poolerKilled:
 		w.killNodes(s, b.Servers[1:], "start")
+	case poolerPaused:
+		w.hurtFor(s, b.Servers[1], func() { b.stack.Stack(w.t, "pause", b.Servers[1]) }, func() { b.stack.Stack(w.t, "resume", b.Servers[1]) })
 	case nodePaused:
 		w.hurtNode(s, n, func() { b.stack.Stack(w.t, "pause", b.nodes[n]) }, func() { b.stack.Stack(w.t, "resume", b.nodes[n]) })
 	case promotion:
@@ -310,7 +314,7 @@ func (w *wrecker) hurtBed(s step) {
 			b.awaitStands()
 			n = b.front.present()
 		}
-		w.hurtNode(s, n, func() { b.set(n, "SET GLOBAL read_only = ON") }, func() { b.set(n, "SET GLOBAL read_only = OFF") })
+		w.hurtNode(s, n, func() { b.setReadOnly(n, true) }, func() { b.setReadOnly(n, false) })
 	case fullDisk:
 		w.fillDisk(s)
 	case storm:
@@ -350,11 +354,16 @@ const aWhile = 3 * time.Second
 
 // hurtNode hurts a node for a while.
 func (w *wrecker) hurtNode(s step, n int, begin, end func()) {
-	w.hurt(s.Kind, w.server.bed.nodes[n], func() bool {
+	w.hurtFor(s, w.server.bed.nodes[n], begin, end)
+}
+
+// hurtFor hurts a node or the pooler for a while.
+func (w *wrecker) hurtFor(s step, node string, begin, end func()) {
+	w.hurt(s.Kind, node, func() bool {
 		begin()
-		w.linger(aWhile + s.For)
+		w.linger(max(aWhile, w.server.bed.notices) + s.For)
 		end()
-		w.server.bed.stack.Stack(w.t, "start", w.server.bed.nodes[n]) // it may have been put out
+		w.server.bed.stack.Stack(w.t, "start", node) // it may have been put out
 		w.server.bed.awaitStands()
 		return true
 	})

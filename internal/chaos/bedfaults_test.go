@@ -27,10 +27,31 @@ func (s *standing) set(node int, statement string) {
 	}
 }
 
-// storm takes all connections that a node has for ordinary users, for a while.
+// setReadOnly has a node take no writes, or take them again.
+func (s *standing) setReadOnly(node int, on bool) {
+	switch {
+	case s.kind != "postgres" && on:
+		s.set(node, "SET GLOBAL read_only = ON")
+	case s.kind != "postgres":
+		s.set(node, "SET GLOBAL read_only = OFF")
+	case on:
+		s.set(node, "ALTER SYSTEM SET default_transaction_read_only = on")
+		s.set(node, "SELECT pg_reload_conf()")
+	default:
+		s.set(node, "ALTER SYSTEM RESET default_transaction_read_only")
+		s.set(node, "SELECT pg_reload_conf()")
+	}
+}
+
+// storm takes all connections that a node, or the pooler before it, has for ordinary users,
+// for a while.
 func (w *wrecker) storm(s step, n int) {
 	b := w.server.bed
-	connector, err := databases[b.kind].connector(b.past[n], new(net.Dialer).DialContext)
+	dsn := b.past[n]
+	if b.pooler != "" {
+		dsn = b.dsns[0]
+	}
+	connector, err := databases[b.kind].connector(dsn, new(net.Dialer).DialContext)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -65,8 +86,8 @@ func (w *wrecker) fillDisk(s step) {
 		free := b.stack.Fill(w.t)
 		w.linger(aWhile + s.For)
 		free()
-		// MariaDB looks for room once a minute. PostgreSQL has ended.
-		for until := time.Now().Add(2 * time.Minute); b.kind == "mysql" && !b.hasRoom() && time.Now().Before(until); {
+		// MariaDB and MySQL look for room once a minute. PostgreSQL has ended.
+		for until := time.Now().Add(2 * time.Minute); b.kind != "postgres" && b.front.stands(false) && !b.hasRoom() && time.Now().Before(until); {
 			w.linger(100 * time.Millisecond)
 		}
 		b.stack.Stack(w.t, "heal")
@@ -79,7 +100,11 @@ func (w *wrecker) fillDisk(s step) {
 func (s *standing) hasRoom() bool {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	db := s.admin[s.front.present()].WithContext(ctx)
+	n := s.front.present()
+	if n < 0 {
+		return false
+	}
+	db := s.admin[n].WithContext(ctx)
 	return db.Exec("DROP TABLE IF EXISTS room").Error == nil && db.Exec("CREATE TABLE room (id INT)").Error == nil
 }
 

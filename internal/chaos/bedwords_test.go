@@ -15,13 +15,13 @@ var bedWords = map[faultKind][]string{
 	"": slices.Concat(cutWords, awayWords), // of any fault: the front cuts connections
 	// A Galera node without its cluster refuses all.
 	nodeKilled: notReady, twoKilled: notReady, allKilled: slices.Concat(notReady, poolerWords), nodePaused: notReady, nodeCut: notReady,
-	poolerKilled: poolerWords,
+	poolerKilled: poolerWords, poolerPaused: poolerWords,
 	readOnly:     demoted,
 	promotion:    demoted,
 	pausedWriter: demoted,
 	cutWriter:    demoted,
 	switchOver:   demoted,
-	storm:        {"Too many connections", "too many clients", "remaining connection slots"},
+	storm:        {"Too many connections", "too many clients", "remaining connection slots", "no more connections allowed"},
 	slowDisk:     {"Lock wait timeout exceeded"},
 	fullDisk:     slices.Concat(notReady, []string{"is full", "No space left", "Got error 28", "could not extend", "Error writing"}),
 }

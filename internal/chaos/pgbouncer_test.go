@@ -6,7 +6,7 @@ import "github.com/belaygo/belay/internal/teststack"
 // worker's connection has another session in each transaction, and one that is ended is
 // anybody's.
 var pgbouncerBed = bed{
-	BedConfig: teststack.BedConfig{Servers: []string{"postgres", "pgbouncer"}, Env: []string{"BELAY_PGBOUNCER_POOL=12"}},
+	BedConfig: teststack.BedConfig{Servers: []string{"postgres", "pgbouncer"}, Env: []string{"BELAY_PGBOUNCER_POOL=12"}, Network: true},
 
 	kind:   "postgres",
 	nodes:  []string{"postgres"},
@@ -15,5 +15,5 @@ var pgbouncerBed = bed{
 	params: "&default_query_exec_mode=simple_protocol",
 	writes: "SELECT NOT pg_is_in_recovery()",
 	self:   "SELECT 0, 1",
-	deck:   []faultKind{poolerKilled, poolerKilled, allKilled},
+	deck:   []faultKind{poolerKilled, poolerKilled, poolerPaused, allKilled, nodeCut, storm},
 }
