@@ -17,7 +17,7 @@ func FromServer(err error) bool { return sqlerr.FromServer(err) }
 // or the server takes none or no writes for now: it may answer later.
 func Unreachable(err error) bool {
 	_, failed := errors.AsType[*net.OpError](err)
-	return failed || sqlerr.IsBroken(err) || errors.Is(err, errNoWriter) || sqlerr.IsMySQL(err, erConCount, erUnknownCommand, erServerShutdown, erConnectionKilled, erReadOnlyServer) ||
+	return failed || sqlerr.IsBroken(err) || errors.Is(err, errNoWriter) || sqlerr.IsMySQL(err, erConCount, erUnknownCommand, erServerShutdown, erConnectionKilled, erReadOnlyServer, erOffline, erOfflineWhy) ||
 		sqlerr.IsPostgres(err, pgConnection, "57P", pgConnections)
 }
 

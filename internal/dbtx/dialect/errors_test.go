@@ -43,6 +43,22 @@ func TestPoisonsPostgres(t *testing.T) {
 	}
 }
 
+// TestUnreachable: Resolve tries again while a server serves nobody.
+func TestUnreachable(t *testing.T) {
+	for number, want := range map[uint16]bool{
+		1040: true,  // too many connections
+		1047: true,  // no member of a majority of Galera
+		1290: true,  // read-only
+		3032: true,  // offline
+		6400: true,  // the same since MySQL 9
+		1142: false, // not allowed
+	} {
+		if got := Unreachable(fmt.Errorf("wrapped: %w", &mysql.MySQLError{Number: number})); got != want {
+			t.Errorf("unreachable(%d) = %v, want %v", number, got, want)
+		}
+	}
+}
+
 type postgresError string
 
 func (e postgresError) Error() string { return "code " + string(e) }

@@ -47,6 +47,8 @@ const (
 	erEngine           = 1030 // with the number of an error of the engine
 	erRolledBack       = 3101 // by group replication, at COMMIT
 	erTableDefChanged  = 1412 // since the snapshot
+	erOffline          = 3032 // offline_mode, as of a member that its group has put out
+	erOfflineWhy       = 6400 // the same since MySQL 9, with the reason
 	erNoText           = 3854 // a statement in the list of processes has bytes that are no text
 )
 
