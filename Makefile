@@ -72,15 +72,15 @@ cover: ## all tests, and how much of each package they reach; cover.out for go t
 
 .PHONY: test-mysql
 test-mysql: ## the second layer and the outbox on a real MySQL, from Debian sid
-	@scripts/test --on mysql -race -count=1 -timeout 20m ./dbguard/... ./internal/dbtx/... ./guard/... ./notify/outbox/... ./lock/sqllock
+	@scripts/test --on mysql -race -count=1 -timeout 20m ./dbguard/... ./internal/dbtx/... ./guard/... ./notify/outbox/... ./lock/sqllock ./once ./inbox ./internal/wild
 
 .PHONY: test-postgres
 test-postgres: ## the same on PostgreSQL
-	@scripts/test --with postgres -race -count=1 -timeout 20m ./dbguard/... ./internal/dbtx/... ./guard/... ./notify/outbox/... ./lock/sqllock
+	@scripts/test --with postgres -race -count=1 -timeout 20m ./dbguard/... ./internal/dbtx/... ./guard/... ./notify/outbox/... ./lock/sqllock ./once ./inbox ./internal/wild
 
 .PHONY: test-mariadb11
 test-mariadb11: ## the same on MariaDB 11, which reports changed rows by itself
-	@scripts/test --on mariadb11 -race -count=1 -timeout 20m ./dbguard/... ./internal/dbtx/... ./guard/... ./notify/outbox/... ./lock/sqllock
+	@scripts/test --on mariadb11 -race -count=1 -timeout 20m ./dbguard/... ./internal/dbtx/... ./guard/... ./notify/outbox/... ./lock/sqllock ./once ./inbox ./internal/wild
 
 .PHONY: test-galera
 test-galera: ## operations on three nodes of a Galera cluster
