@@ -3,6 +3,7 @@ package guard_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"testing"
 	"time"
 
@@ -17,6 +18,61 @@ import (
 	"github.com/belaygo/belay/once"
 )
 
+// placing are ways to place an order once, of which a repeat says that it was placed.
+var placing = map[string]func(*guard.Guard) error{
+	"insert": func(g *guard.Guard) error { return g.Apply(bg, "order:1", guard.Insert(&Order{No: "1"})) },
+	"for": func(g *guard.Guard) error {
+		return g.Do(bg, "sku:1", place("2"), guard.For(requestOf("for")))
+	},
+	"once": func(g *guard.Guard) error {
+		got, err := guard.Once(bg, g, requestOf("once"), func(ctx context.Context, tx *gorm.DB) (string, error) {
+			return "3", place("3")(ctx, tx)
+		})
+		if got.Replayed {
+			return guard.ErrDuplicate
+		}
+		return err
+	},
+}
+
+// served asks for a request of placing. A repeat is what it finds.
+func served(g *guard.Guard) error {
+	found, err := g.Served(bg, requestOf("for"))
+	if found {
+		return guard.ErrDuplicate
+	}
+	return err
+}
+
+func requestOf(id string) once.Request {
+	return once.Request{Operation: "order", Scope: once.Anyone, ID: id}
+}
+
+func place(no string) guard.Op {
+	return func(_ context.Context, tx *gorm.DB) error { return tx.Create(&Order{No: no}).Error }
+}
+
+// wantNoRepeats wants that no repeat is told so: no standby has its row.
+func wantNoRepeats(t *testing.T, db *gorm.DB) {
+	t.Helper()
+	testwait.Until(t, "the rows are visible", func() bool {
+		var n int64
+		return db.Model(&Order{}).Count(&n).Error == nil && n == int64(len(placing))
+	})
+	for way, do := range repeats() {
+		if err := do(impatient(t, db)); err == nil || errors.Is(err, guard.ErrDuplicate) {
+			t.Errorf("%s: a repeat got %v, though no standby has the row", way, err)
+		}
+	}
+}
+
+// repeats are placing and served.
+func repeats() map[string]func(*guard.Guard) error {
+	all := maps.Clone(placing)
+	all["served"] = served
+	return all
+}
+
 // TestRepeatAwaitsTheStandby: the driver cancels COMMITs that wait for the standby. Their rows are
 // visible then, and a promotion would lose them. A repeat is told that they are there only
 // after the standby has them.
@@ -24,50 +80,13 @@ func TestRepeatAwaitsTheStandby(t *testing.T) {
 	db := testdb.OpenPostgres(t, teststack.StartPostgres(t, "repeats"))
 	wantNil(t, db.AutoMigrate(&Order{}))
 	wantNil(t, once.Migrate(bg, db))
-	request := func(id string) once.Request {
-		return once.Request{Operation: "order", Scope: once.Anyone, ID: id}
-	}
-	place := func(no string) guard.Op {
-		return func(_ context.Context, tx *gorm.DB) error { return tx.Create(&Order{No: no}).Error }
-	}
-	ways := map[string]func(*guard.Guard) error{
-		"insert": func(g *guard.Guard) error { return g.Apply(bg, "order:1", guard.Insert(&Order{No: "1"})) },
-		"for": func(g *guard.Guard) error {
-			return g.Do(bg, "sku:1", place("2"), guard.For(request("for")))
-		},
-		"once": func(g *guard.Guard) error {
-			got, err := guard.Once(bg, g, request("once"), func(ctx context.Context, tx *gorm.DB) (string, error) {
-				return "3", place("3")(ctx, tx)
-			})
-			if got.Replayed {
-				return guard.ErrDuplicate
-			}
-			return err
-		},
-		"served": func(g *guard.Guard) error {
-			served, err := g.Served(bg, request("for"))
-			if served {
-				return guard.ErrDuplicate
-			}
-			return err
-		},
-	}
-
 	setStandby(t, db, "nobody")
-	for _, way := range []string{"insert", "for", "once"} {
-		wantIs(t, ways[way](impatient(t, db)), guard.ErrUnknown)
+	for _, do := range placing {
+		wantIs(t, do(impatient(t, db)), guard.ErrUnknown)
 	}
-	testwait.Until(t, "the rows are visible", func() bool {
-		var n int64
-		return db.Model(&Order{}).Count(&n).Error == nil && n == 3
-	})
-	for way, do := range ways {
-		if err := do(impatient(t, db)); err == nil || errors.Is(err, guard.ErrDuplicate) {
-			t.Errorf("%s: a repeat got %v, though no standby has the row", way, err)
-		}
-	}
+	wantNoRepeats(t, db)
 	setStandby(t, db, "")
-	for _, do := range ways {
+	for _, do := range repeats() {
 		wantIs(t, do(impatient(t, db)), guard.ErrDuplicate)
 	}
 }
