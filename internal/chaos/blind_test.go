@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/internal/testrepo"
+	"github.com/belaygo/belay/notify"
 )
 
 // A blindSpot is a part of docs/guarantees.md: why nobody reports that a lock was lost.
@@ -34,6 +35,29 @@ func TestBlindSpotsAreNamed(t *testing.T) {
 		if !testrepo.Says(t, "docs/guarantees.md", string(spot)) {
 			t.Errorf("docs/guarantees.md does not name the blind spot %q", spot)
 		}
+	}
+}
+
+// TestUntoldBeforeItBegan: the last one who was handed a lock finds for all that it was lost,
+// also if its own transaction never began; and nobody is told if nobody takes the event.
+func TestUntoldBeforeItBegan(t *testing.T) {
+	records := recordsOf(map[string][]line{
+		"a": append(story("a.0", "A", 10, 12, 20, 0, ""),
+			line{T: 21, At: called, Do: "a.1", Key: "k"}, line{T: 21, At: returned, Do: "a.0", Key: "k", Result: done},
+			line{T: 22, At: release, Do: "a.1", Key: "k", Owner: "A"}, line{T: 23, At: released, Do: "a.1", Key: "k", Owner: "A", Result: "gone"},
+			line{T: 24, At: event, Do: "a.1", Key: "k", Event: &notify.Event{ID: "1", Owner: "A", Verdict: notify.VerdictLost}},
+			line{T: 25, At: stored, Do: "a.1", ID: "1", Result: "nobody takes it"}, line{T: 26, At: returned, Do: "a.1", Key: "k", Result: failed}),
+		"b": story("b.0", "B", 13, 14, 15, 16, "freed"),
+	})
+	for _, r := range records {
+		for _, e := range r.handed {
+			e.missing = true
+		}
+	}
+	h := read(records, nil)
+	overlaps := h.overlaps()
+	if len(overlaps) != 1 || overlaps[0].reported() || h.blindSpot(overlaps[0]) != notTaken {
+		t.Errorf("overlaps are %v, want one in the blind spot %q", overlaps, notTaken)
 	}
 }
 

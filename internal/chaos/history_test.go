@@ -37,11 +37,12 @@ type call struct {
 	named                         string // the id of the event in its error
 
 	events      []*notify.Event
-	caught      int64 // when the first event was published
-	died        int64 // when its worker was killed
-	unpublished bool  // its event could not be published
-	inspected   bool  // it asked who has the lock, and was answered
-	inspectedAt int64 // when
+	caught      int64  // when the first event was published
+	died        int64  // when its worker was killed
+	unpublished bool   // its event could not be published
+	untold      string // the owner in that event
+	inspected   bool   // it asked who has the lock, and was answered
+	inspectedAt int64  // when
 	holder      string
 	grant       *grant
 }
@@ -121,7 +122,9 @@ func (h *history) hear(worker string, e *handed) {
 	switch {
 	case e.missing && e.call != nil:
 		for _, c := range slices.Concat(e.call.legs, e.call.mates) {
-			c.unpublished = c.unpublished || e.result != ""
+			if e.result != "" {
+				c.unpublished, c.untold = true, e.event.Owner
+			}
 		}
 		return
 	case e.missing:
@@ -173,10 +176,14 @@ func (h *history) assign() {
 		}
 	}
 	for _, c := range h.calls { // it was handed a lock that it found lost, before its operation began or in a pause
-		if c.grant != nil || len(c.alarms()) == 0 {
+		owner := c.untold
+		if alarms := c.alarms(); len(alarms) > 0 {
+			owner = alarms[0].Owner
+		}
+		if c.grant != nil || owner == "" {
 			continue
 		}
-		if i := slices.IndexFunc(h.grants, func(g *grant) bool { return g.owner == c.alarms()[0].Owner }); i >= 0 {
+		if i := slices.IndexFunc(h.grants, func(g *grant) bool { return g.owner == owner }); i >= 0 {
 			c.grant = h.grants[i]
 			c.grant.calls = append(c.grant.calls, c)
 		}
