@@ -11,5 +11,5 @@ var standbyBed = bed{
 	dsns:   "BELAY_STANDBY_DSNS",
 	writes: "SELECT NOT pg_is_in_recovery()",
 	users:  []string{"CREATE ROLE service LOGIN PASSWORD 'service'", "GRANT ALL ON SCHEMA public TO service"},
-	deck:   []faultKind{promotion, promotion, pausedWriter, cutWriter, nodeKilled, nodePaused, nodeCut, allKilled, storm, slowDisk, fullDisk},
+	deck:   []faultKind{promotion, pausedWriter, cutWriter, nodeKilled, nodePaused, nodeCut, allKilled, readOnly, storm, slowDisk, fullDisk},
 }
