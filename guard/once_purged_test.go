@@ -44,7 +44,7 @@ func (e *env) purgeBefore(k *testdb.Link, n int64, mark time.Duration, tables []
 	first, err := guard.Once(bg, e.Guard.Guard, r, sells(1), guard.Remember(mark))
 	wantNil(e.t, err)
 	var packets atomic.Int64
-	stop := k.Interrupt(func() {
+	stop := k.Interrupt(func([]byte) {
 		if packets.Add(1) == n {
 			for _, table := range tables {
 				e.purge(table)

@@ -1,8 +1,11 @@
 package dbtx_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -81,6 +84,56 @@ func TestSemiSyncIsolatedPrimary(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestSemiSyncLateCommit: a COMMIT comes after Resolve has seen its session sleep, and before
+// it ends that session. It waits for the replica all the same.
+func TestSemiSyncLateCommit(t *testing.T) {
+	p := newSemiSync(t, "late")
+	insert := p.changes(t, 1)[0]
+	tx := p.begin(t, insert, false)
+	p.cut(t)
+	late := p.address.Delay()
+	wantIs(t, tx.Commit(), dbtx.ErrCommitUnknown)
+	kills, pass := make(chan struct{}), make(chan struct{})
+	var first sync.Once
+	stop := p.address.Interrupt(func(packet []byte) {
+		if bytes.Contains(packet, []byte("KILL")) {
+			first.Do(func() { close(kills); <-pass })
+		}
+	})
+	defer stop()
+	late.Open()
+	type resolved struct {
+		dbtx.Outcome
+		error
+	}
+	done := make(chan resolved, 1)
+	go func() {
+		ctx, cancel := context.WithTimeout(bg, 10*time.Second)
+		defer cancel()
+		o, err := tx.Resolve(ctx)
+		done <- resolved{o, err}
+	}()
+	select {
+	case <-kills:
+	case r := <-done:
+		t.Fatalf("resolved as %v, %v, and no session was ended", r.Outcome, r.error)
+	}
+	go late.Deliver()
+	p.awaitWaiting(t)
+	close(pass)
+	if r := <-done; r.Outcome != dbtx.Unresolved || !errors.Is(r.error, context.DeadlineExceeded) {
+		t.Errorf("resolved as %v, %v", r.Outcome, r.error)
+	}
+	if insert.there(t, p.direct(t, 0)) {
+		t.Error("the insert is there: the commit did not wait")
+	}
+	p.Run(t, "kill", 0)
+	p.promote(t)
+	if insert.there(t, p.db) {
+		t.Error("the replica had the insert")
 	}
 }
 

@@ -458,7 +458,7 @@ var resolveMutants = []mutant{
 		file:  "internal/dbtx/dialect/mysql.go",
 		old:   `"KILL SOFT %d"`,
 		new:   `"KILL HARD %d"`,
-		tests: "internal/dbtx TestResolveLeavesReplicationAlone",
+		tests: "internal/dbtx TestSemiSyncLateCommit",
 	},
 	{
 		name:  "recovered-commit-is-believed",

@@ -24,7 +24,7 @@ type Link struct {
 	Away   atomic.Bool  // new connections are reset, as if nobody listened
 	Resets atomic.Int64 // how many have been
 
-	before  atomic.Pointer[func()] // is called before each packet from a client
+	before  atomic.Pointer[func([]byte)] // is called before each packet from a client
 	hold    atomic.Pointer[hold]
 	swallow atomic.Pointer[swallow]
 	delay   atomic.Pointer[Delay] // of the next COMMIT
@@ -50,8 +50,8 @@ func (k *Link) Swallow(text string) <-chan struct{} {
 	return s.done
 }
 
-// Interrupt has f called before each packet from a client, until stop is.
-func (k *Link) Interrupt(f func()) (stop func()) {
+// Interrupt has f called before each packet from a client is passed on, until stop is.
+func (k *Link) Interrupt(f func(packet []byte)) (stop func()) {
 	k.before.Store(&f)
 	return func() { k.before.Store(nil) }
 }
@@ -141,7 +141,7 @@ func (k *Link) up(l *line) {
 			return
 		}
 		if f := k.before.Load(); f != nil {
-			(*f)()
+			(*f)(buf[:n])
 		}
 		if s := k.swallow.Load(); s != nil && bytes.Contains(buf[:n], []byte(s.text)) && k.swallow.CompareAndSwap(s, nil) {
 			l.muted.Store(true)
