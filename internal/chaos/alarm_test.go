@@ -154,8 +154,8 @@ func (h *history) failedUnexplained(c *call) bool {
 	switch {
 	case !strings.HasPrefix(c.result, failed), slices.ContainsFunc(deadlockWords, says):
 		return false
-	case c.grant == nil && says("instructed the server to rollback"):
-		return false // another member of a group wrote the row first, and nobody had the lock
+	case says("instructed the server to rollback") && (c.grant == nil || len(c.alarms()) > 0):
+		return false // another member of a group wrote the row first, and this one had no lock, or told that it had lost it
 	case slices.ContainsFunc(cutWords, says) && (c.lost != "" || met(cut, databaseKilled)):
 		return false
 	case h.explainedByBed(c):

@@ -138,8 +138,10 @@ func (s *standing) asksBy(dsns []string) func(context.Context, int) bool {
 	}
 }
 
-// checkNodes checks that all nodes have the same rows, as soon as they have applied all.
+// checkNodes checks that all nodes have the same rows, as soon as they have applied all. One
+// may be put out shortly after the last fault, and is brought back first.
 func (s *standing) checkNodes(want rows) {
+	s.stack.Stack(s.t, "heal")
 	for n, db := range s.admin {
 		var differs string
 		for until := time.Now().Add(20 * time.Second); ; <-time.After(100 * time.Millisecond) {

@@ -33,8 +33,9 @@ var poolerWords = []string{"server login has been failing", "server conn crashed
 // row that it met is on the former writer.
 var demoted = []string{"read-only option", "read-only transaction", "recovery is in progress", "cannot execute", "the database is another server"}
 
-// The third one is what a node says that waits in vain for what the others have committed.
-var notReady = []string{"WSREP has not yet prepared node", "Lost connection", "Lock wait timeout exceeded", "Not connected to Primary Component"}
+// A member of a group is offline when it was put out; until it knows, it waits for the others
+// in vain. So does a node of Galera, whose lock wait ends.
+var notReady = []string{"offline mode", "waiting for group transactions", "WSREP has not yet prepared node", "Lost connection", "Lock wait timeout exceeded", "Not connected to Primary Component"}
 
 // explainedByBed reports whether a call ended with an error that a fault of the bed explains.
 func (h *history) explainedByBed(c *call) bool {

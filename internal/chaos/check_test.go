@@ -210,6 +210,19 @@ func TestCalls(t *testing.T) {
 	}
 }
 
+// TestRefusedByAGroup: what lost its lock may be refused, if it tells of the loss.
+func TestRefusedByAGroup(t *testing.T) {
+	lost := &notify.Event{Owner: "A", Verdict: notify.VerdictLost}
+	for name, events := range map[string][]*notify.Event{"told": {lost}, "not told": nil} {
+		lines := story("a.0", "A", 10, 12, 20, 23, "gone", events...)
+		lines[len(lines)-1].Result = failed + "Plugin instructed the server to rollback"
+		h := read(recordsOf(map[string][]line{"a": lines}), nil)
+		if got := h.failedUnexplained(h.calls[0]); got != (name == "not told") {
+			t.Errorf("%s: unexplained: %t", name, got)
+		}
+	}
+}
+
 // TestOfDifferentLocks: two events of one call about one lock are one too many.
 func TestOfDifferentLocks(t *testing.T) {
 	crew, alone := &notify.Event{Owner: "a:1"}, &notify.Event{Owner: "a:2"}

@@ -50,10 +50,11 @@ SQL
 
 # group_program NODE sets program.
 group_program() {
-  local node=$1 tree
+  local node=$1 tree inside
   tree=$(sid_tree mysql)
+  enter_network "$node"
   sid_program mysql usr/sbin/mysqld
-  program+=(--no-defaults --user="$(id -un)" --basedir="$tree/usr" --lc-messages-dir="$tree/usr/share/mysql"
+  program=("${inside[@]}" "${program[@]}" --no-defaults --user="$(id -un)" --basedir="$tree/usr" --lc-messages-dir="$tree/usr/share/mysql"
     --plugin-dir="$tree/usr/lib/mysql/plugin" --datadir="$dir/$node/data" --mysqlx=OFF --secure-file-priv=NULL)
 }
 
@@ -64,13 +65,13 @@ launch_group() {
   group_program "$node"
   rm -f "$dir/$node/data/server.sock.lock" # see launch_database
   launch "$node" "${program[@]}" --init-file="$dir/$node/init.sql" \
-    --bind-address=127.0.0.1 --port="$(port_of "$node")" --socket=server.sock --pid-file=server.pid \
+    --bind-address="$(bind_of "$node")" --port="$(port_of "$node")" --socket=server.sock --pid-file=server.pid \
     --skip-name-resolve --max-connections=500 --default-time-zone=+00:00 --character-set-server=utf8mb4 \
     --innodb-flush-log-at-trx-commit=1 --innodb-buffer-pool-size=64M \
-    --server-id="${node#group-}" --gtid-mode=ON --enforce-gtid-consistency=ON --report-host=127.0.0.1 --report-port="$(port_of "$node")" \
+    --server-id="${node#group-}" --gtid-mode=ON --enforce-gtid-consistency=ON --report-host="$(peer_of "$node")" --report-port="$(port_of "$node")" \
     --plugin-load-add=group_replication.so --loose-group-replication-start-on-boot=OFF \
     --loose-group-replication-group-name=be1a4000-0000-4000-8000-000000000000 \
-    --loose-group-replication-local-address="127.0.0.1:$(port_of "$node-xcom")" \
+    --loose-group-replication-local-address="$(peer_of "$node"):$(port_of "$node-xcom")" \
     --loose-group-replication-group-seeds="$(group_addresses)" \
     --loose-group-replication-recovery-get-public-key=ON --loose-group-replication-message-cache-size=134217728 \
     --loose-group-replication-member-expel-timeout=0 --loose-group-replication-autorejoin-tries=0
@@ -79,14 +80,14 @@ launch_group() {
 group_addresses() {
   local node list=()
   for node in "${group_nodes[@]}"; do
-    list+=("127.0.0.1:$(port_of "$node-xcom")")
+    list+=("$(peer_of "$node"):$(port_of "$node-xcom")")
   done
   (IFS=, && echo "${list[*]}")
 }
 
 # group_sql NODE STATEMENT [SECONDS]
 group_sql() {
-  MYSQL_PWD=$(<"$dir/password") timeout "${3:-60}" mariadb --no-defaults --host=127.0.0.1 --port="$(port_of "$1")" --user=belay \
+  MYSQL_PWD=$(<"$dir/password") timeout "${3:-60}" mariadb --no-defaults --host="$(host_of "$1")" --port="$(port_of "$1")" --user=belay \
     --batch --skip-column-names --execute="$2"
 }
 
@@ -116,6 +117,7 @@ group_online() {
 # furthest.
 heal_group() {
   local node
+  mend_all "${group_nodes[@]}"
   for node in "${group_nodes[@]}"; do
     resume_paused "$node"
   done
@@ -179,7 +181,7 @@ group_joined() {
   state=$(group_state "$1") || return 1
   case $state in
     ONLINE* | RECOVERING*) return 1 ;;
-    ERROR*) group_sql "$1" 'STOP GROUP_REPLICATION' >>"$dir/log/$1-join.log" 2>&1 || return 1 ;;
+    ERROR*) group_sql "$1" 'STOP GROUP_REPLICATION; SET GLOBAL offline_mode = OFF' >>"$dir/log/$1-join.log" 2>&1 || return 1 ;;
   esac
   group_forgot "$1" || return 1
   group_sql "$1" "$(group_mode) START GROUP_REPLICATION USER = 'belay', PASSWORD = '$(<"$dir/password")'" >>"$dir/log/$1-join.log" 2>&1
