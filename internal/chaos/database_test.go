@@ -38,8 +38,9 @@ type database struct {
 type dialer func(ctx context.Context, network, addr string) (net.Conn, error)
 
 var databases = map[string]database{
-	"mariadb":  mysqlWith(teststack.MySQL),
-	"mysql":    mysqlWith(teststack.MySQL9),
+	// Nodes of Galera have one id and one port.
+	"mariadb":  mysqlWith(teststack.MySQL, "CRC32(CONCAT_WS(' ', @@server_id, @@port, @@wsrep_node_name))"),
+	"mysql":    mysqlWith(teststack.MySQL9, "@@server_id * 100000 + @@port"),
 	"postgres": postgresDatabase,
 }
 
@@ -97,7 +98,8 @@ func startServer(t *report, own bool) *server {
 	return s
 }
 
-func mysqlWith(shared func(testing.TB) string) database {
+// mysqlWith returns a database whose server is known by a number.
+func mysqlWith(shared func(testing.TB) string, number string) database {
 	return database{
 		shared: shared,
 		open:   testdb.OpenMySQL,
@@ -115,7 +117,7 @@ func mysqlWith(shared func(testing.TB) string) database {
 			AND (command <> 'Sleep' OR NOT EXISTS (SELECT 1 FROM information_schema.processlist
 				WHERE db = DATABASE() AND user = @user AND id <> CONNECTION_ID() AND command <> 'Sleep'))`,
 		kill: "KILL %d",
-		self: "SELECT CONNECTION_ID(), @@server_id * 100000 + @@port",
+		self: "SELECT CONNECTION_ID(), " + number,
 	}
 }
 

@@ -13,7 +13,6 @@ var galeraBed = bed{
 	spread: true,
 	writes: `SELECT COUNT(*) = 2 AND @@GLOBAL.read_only = 0 FROM information_schema.global_status
 		WHERE (variable_name, variable_value) IN (('WSREP_READY', 'ON'), ('WSREP_CLUSTER_STATUS', 'Primary'))`,
-	self:  "SELECT CONNECTION_ID(), CRC32(@@wsrep_node_name)", // all have one port
 	users: []string{"CREATE USER service IDENTIFIED BY 'service'", "GRANT ALL PRIVILEGES ON belay.* TO service"},
 	deck:  []faultKind{nodeKilled, twoKilled, allKilled, nodePaused, nodePaused, nodeCut, nodeCut, readOnly, storm, slowDisk, fullDisk},
 }
