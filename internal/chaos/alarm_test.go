@@ -74,7 +74,7 @@ func (h *history) falseAlarm(c *call, overlaps []overlap) bool {
 func (h *history) broke(c *call, until int64) bool {
 	return c.lost != "" || slices.ContainsFunc(h.faults, func(f fault) bool {
 		mine := f.Kind == databaseKilled || f.Kind == cut && f.Subject == c.session.String() ||
-			c.unheard() && (f.Kind.ofBed() || f.Kind == cut && c.session.pooled())
+			f.Kind.ofBed() && (c.unheard() || c.doubtful) || c.unheard() && f.Kind == cut && c.session.pooled()
 		return mine && f.From <= until && f.To+int64(ending) >= c.attempt
 	})
 }

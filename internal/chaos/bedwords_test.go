@@ -35,7 +35,7 @@ var demoted = []string{"read-only option", "read-only transaction", "recovery is
 
 // A member of a group is offline when it was put out; until it knows, it waits for the others
 // in vain. So does a node of Galera, whose lock wait ends.
-var notReady = []string{"offline mode", "waiting for group transactions", "WSREP has not yet prepared node", "Lost connection", "Lock wait timeout exceeded", "Not connected to Primary Component"}
+var notReady = []string{"offline mode", "waiting for group transactions", "cannot be used on the current member state", "WSREP has not yet prepared node", "Lost connection", "Lock wait timeout exceeded", "Not connected to Primary Component"}
 
 // explainedByBed reports whether a call ended with an error that a fault of the bed explains.
 func (h *history) explainedByBed(c *call) bool {
