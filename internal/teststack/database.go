@@ -38,3 +38,15 @@ func (d *Database) Start(tb testing.TB) {
 	tb.Helper()
 	d.own.Stack(tb, "start", d.server)
 }
+
+// Pause has the server stand still, with its connections open, until Resume. A postgres can't.
+func (d *Database) Pause(tb testing.TB) {
+	tb.Helper()
+	d.own.Stack(tb, "pause", d.server)
+}
+
+// Resume has the server go on.
+func (d *Database) Resume(tb testing.TB) {
+	tb.Helper()
+	d.own.Stack(tb, "resume", d.server)
+}

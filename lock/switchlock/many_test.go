@@ -2,7 +2,6 @@ package switchlock_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"testing"
 	"time"
@@ -16,15 +15,12 @@ import (
 
 // Ten thousand locks that are held go from Redis to a table, and back, and none is lost.
 func TestManyLeasesMove(t *testing.T) {
+	t.Parallel()
 	const leases, ttl = 10_000, 20 * time.Second
-	where := place{Redis: startRedis(t).Addr, SQL: teststack.MySQL(t), Source: teststack.Postgres(t), TTL: ttl}
+	where := place{Redis: startRedis(t).Addr, SQL: teststack.MySQL(t), Source: teststack.Postgres(t), Record: "many", TTL: ttl}
 	migrate(t, "mysql", where.SQL, sqllock.MySQL)
 	migrate(t, "pgx", where.Source, sqllock.Postgres)
-	text, err := json.Marshal(where)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, closeAll, err := connect(string(text))
+	e, closeAll, err := connect(text(t, where))
 	if err != nil {
 		t.Fatal(err)
 	}
