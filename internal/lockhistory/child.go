@@ -168,6 +168,20 @@ func Observe(t *testing.T, children []*Child, n int) (spans []Span) {
 	return spans
 }
 
+// ObserveAfter waits until each process has got and released a lock after a time, and returns
+// all spans until then.
+func ObserveAfter(t *testing.T, children []*Child, after int64) (spans []Span) {
+	t.Helper()
+	for _, c := range children { // what it printed before may not have been read yet
+		for again := false; !again; {
+			s := c.Next(t)
+			spans = append(spans, s)
+			again = s.Got > after && s.End == Released
+		}
+	}
+	return spans
+}
+
 // Stop has the process end its job, and does not wait for it.
 func (c *Child) Stop() { _ = c.stdin.Close() }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/locktest"
 )
 
 const (
@@ -15,15 +16,48 @@ const (
 	keys = 4
 )
 
+// StoreTTL is the ttl of locks in a store that fails.
+const StoreTTL = 2 * ttl
+
 // A Setup is an engine whose histories are judged.
 type Setup struct {
 	Where string              // see Job
 	Key   func(string) string // returns a key of the test's own
 	// Engine is one of this process on the same store.
 	Engine lock.Engine
-	// Break breaks the store, which keeps the locks that it granted, and returns when it
-	// works again. Nil = not here.
-	Break func(t *testing.T)
+	// Breaks break the store, which keeps the locks that it granted, one after the other. Each
+	// returns when the store works again.
+	Breaks []Break
+}
+
+// A Break is one way in which a store fails.
+type Break struct {
+	Name string
+	Do   func(t *testing.T)
+}
+
+// Outage is a Break that lasts for longer than the locks that were granted before.
+func Outage(name string, begin func(t *testing.T) (end func())) Break {
+	return Break{name, func(t *testing.T) {
+		t.Helper()
+		defer begin(t)()
+		<-time.After(StoreTTL + time.Second)
+	}}
+}
+
+// CutOff is an Outage of some links to the store: requests are executed, and their answers lost.
+func CutOff(name string, links ...*locktest.Link) Break {
+	return Outage(name, func(*testing.T) func() {
+		var heals []func()
+		for _, k := range links {
+			heals = append(heals, k.Fault(locktest.SwallowAnswers))
+		}
+		return func() {
+			for _, heal := range heals {
+				heal()
+			}
+		}
+	})
 }
 
 // Test judges the histories of several processes that want the same locks: without a
@@ -35,7 +69,7 @@ func Test(t *testing.T, s Setup) {
 	t.Run("ProcessKilled", func(t *testing.T) { s.processKilled(t) })
 	t.Run("ProcessPaused", func(t *testing.T) { s.processPaused(t) })
 	t.Run("HolderPaused", func(t *testing.T) { s.holderPaused(t) })
-	if s.Break != nil {
+	if s.Breaks != nil {
 		t.Run("StoreFails", func(t *testing.T) { s.storeFails(t) })
 	}
 }
@@ -128,18 +162,15 @@ func (s Setup) holderPaused(t *testing.T) {
 	}
 }
 
-// storeFails: what was granted before is kept, or has run out. All go on afterwards.
+// storeFails: what was granted before is kept, or has run out. All go on after each failure.
 func (s Setup) storeFails(t *testing.T) {
-	children := s.start(t, "store", 2*ttl)
+	children := s.start(t, "store", StoreTTL)
 	spans := Observe(t, children, 50)
-	s.Break(t)
-	broken := Now()
-	for _, c := range children { // what it printed before may not have been read yet
-		for again := false; !again; {
-			s := c.Next(t)
-			spans = append(spans, s)
-			again = s.Got > broken && s.End == Released
-		}
+	for _, b := range s.Breaks {
+		b.Do(t)
+		broken := Now()
+		spans = append(spans, ObserveAfter(t, children, broken)...)
+		t.Logf("%s: all go on after %v", b.Name, time.Duration(Now()-broken).Round(time.Millisecond))
 	}
 	spans = append(spans, finish(children)...)
 	judge(t, spans)

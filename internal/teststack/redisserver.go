@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -21,7 +22,8 @@ const Volatile = "save \"\"\nappendonly no\nrepl-diskless-sync yes\nrepl-diskles
 type RedisServer struct {
 	Addr string
 	Port string
-	Dir  string // what it saves, and its configuration
+	Dir  string   // what it saves, and its configuration
+	Env  []string // beside that of the test, from the next Start on
 	TB   testing.TB
 
 	args []string
@@ -55,6 +57,7 @@ func StartRedis(tb testing.TB, config string, args ...string) *RedisServer {
 func (s *RedisServer) Start() {
 	s.TB.Helper()
 	s.cmd = exec.Command("redis-server", s.args...)
+	s.cmd.Env = append(os.Environ(), s.Env...)
 	if err := s.cmd.Start(); err != nil {
 		s.TB.Fatal(err)
 	}
@@ -72,6 +75,18 @@ func (s *RedisServer) Pause() { _ = s.cmd.Process.Signal(syscall.SIGSTOP) }
 
 // Resume has the server go on.
 func (s *RedisServer) Resume() { _ = s.cmd.Process.Signal(syscall.SIGCONT) }
+
+// SetClock sets the clock of the server, whose Env has that, and returns when it has that time.
+func (s *RedisServer) SetClock(c *Clock, off time.Duration) {
+	s.TB.Helper()
+	c.Set(off)
+	client := redis.NewClient(&redis.Options{Addr: s.Addr})
+	defer client.Close()
+	testwait.Until(s.TB, "its clock is set", func() bool {
+		now, err := client.Time(s.TB.Context()).Result()
+		return err == nil && now.Sub(time.Now().Add(off)).Abs() < time.Minute
+	})
+}
 
 // Do sends one command, on a connection of its own.
 func (s *RedisServer) Do(args ...any) *redis.Cmd {

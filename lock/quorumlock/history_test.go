@@ -11,33 +11,77 @@ import (
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/locktest"
 )
 
-// Two of five servers stand still for longer than the ttl, or are killed and start again
-// without their locks. The others have them.
+// Two of five servers stand still or can't be reached for longer than the ttl, or are killed
+// and start again without their locks: the others have them. Three can't be reached: nobody
+// gets a lock that another believes in.
 func TestHistory(t *testing.T) {
 	servers := startServers(t)
-	grow(t, servers, 20*time.Second)
-	e := open(t, restarts, addrs(servers)...)
-	judge := func(name string, fail func(two []*teststack.RedisServer)) {
-		t.Run(name, func(t *testing.T) {
-			lockhistory.Test(t, lockhistory.Setup{
-				Where:  where(restarts, addrs(servers)),
-				Key:    func(name string) string { return name },
-				Engine: e,
-				Break:  func(*testing.T) { fail(servers[1:3]) },
-			})
-		})
+	var links []*locktest.Link
+	var reach []string
+	for _, s := range servers {
+		k := locktest.NewLink(t, s.Addr)
+		links, reach = append(links, k), append(reach, k.Addr)
 	}
-	judge("Paused", func(two []*teststack.RedisServer) {
-		each(two, (*teststack.RedisServer).Pause)
-		<-time.After(3 * time.Second)
-		each(two, (*teststack.RedisServer).Resume)
+	grow(t, servers, 20*time.Second)
+	two := servers[1:3]
+	lockhistory.Test(t, lockhistory.Setup{
+		Where:  where(restarts, reach),
+		Key:    func(name string) string { return name },
+		Engine: open(t, restarts, reach...),
+		Breaks: []lockhistory.Break{
+			lockhistory.Outage("minority paused", func(*testing.T) func() {
+				each(two, (*teststack.RedisServer).Pause)
+				return func() { each(two, (*teststack.RedisServer).Resume) }
+			}),
+			lockhistory.CutOff("minority cut off", links[:2]...),
+			lockhistory.CutOff("majority cut off", links[:3]...),
+			{Name: "minority killed", Do: func(*testing.T) {
+				each(two, (*teststack.RedisServer).Kill)
+				each(two, (*teststack.RedisServer).Start)
+			}},
+		},
 	})
-	judge("Killed", func(two []*teststack.RedisServer) {
-		each(two, (*teststack.RedisServer).Kill)
-		each(two, (*teststack.RedisServer).Start)
+}
+
+// The clock of one of five servers is set. Forward, it takes locks away that this server has
+// granted with no more than two others, as happens when callers compete; holders learn of it.
+// Back, it takes none away. A token is wrong by as much as that clock.
+func TestHistoryOfAClock(t *testing.T) {
+	servers, clock := startServers(t), teststack.NewClock(t)
+	last := servers[4]
+	last.Kill()
+	last.Env = clock.Env
+	last.Start()
+	grow(t, servers, lockhistory.StoreTTL)
+	children := lockhistory.StartAll(t, lockhistory.Job{
+		Where: where(restarts, addrs(servers)), Keys: []string{"clock0", "clock1", "clock2", "clock3"},
+		Workers: 16, Hold: 2 * time.Millisecond, TTL: lockhistory.StoreTTL,
 	})
+	spans := lockhistory.Observe(t, children, 50)
+	last.SetClock(clock, time.Hour)
+	forward := lockhistory.Fault{Node: "quorum", At: lockhistory.Now(), Skew: 2 * time.Hour}
+	spans = append(spans, lockhistory.ObserveAfter(t, children, forward.At)...)
+	last.SetClock(clock, -time.Hour)
+	spans = append(spans, lockhistory.ObserveAfter(t, children, lockhistory.Now())...)
+	for _, c := range children {
+		c.Stop()
+	}
+	lost := 0
+	for _, c := range children {
+		spans = append(spans, c.Finish()...)
+	}
+	for _, s := range spans {
+		if s.End == lockhistory.Lost {
+			lost++
+		}
+	}
+	for _, wrong := range lockhistory.Judge(spans, forward) {
+		t.Error(wrong)
+	}
+	t.Logf("%d holds, %d lost, %d overlaps", len(spans), lost, lockhistory.Overlaps(spans))
 }
 
 func each(servers []*teststack.RedisServer, f func(*teststack.RedisServer)) {

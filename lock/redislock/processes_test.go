@@ -10,18 +10,29 @@ import (
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/locktest"
 )
 
 // A server that is killed and started again has the locks that it granted, if it saves each.
+// If it stands still, or its answers are lost, for longer than they last, nobody believes in
+// them any more.
 func TestHistory(t *testing.T) {
 	server := teststack.StartRedis(t, "appendonly yes\nappendfsync always\n")
+	link := locktest.NewLink(t, server.Addr)
 	lockhistory.Test(t, lockhistory.Setup{
-		Where:  "redis://" + server.Addr,
+		Where:  "redis://" + link.Addr,
 		Key:    func(name string) string { return name },
-		Engine: openURL(t, "redis://"+server.Addr),
-		Break: func(*testing.T) {
-			server.Kill()
-			server.Start()
+		Engine: openURL(t, "redis://"+link.Addr),
+		Breaks: []lockhistory.Break{
+			{Name: "killed", Do: func(*testing.T) {
+				server.Kill()
+				server.Start()
+			}},
+			lockhistory.Outage("paused", func(*testing.T) func() {
+				server.Pause()
+				return server.Resume
+			}),
+			lockhistory.CutOff("cut off", link),
 		},
 	})
 }

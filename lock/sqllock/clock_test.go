@@ -1,8 +1,7 @@
 package sqllock_test
 
 import (
-	"os"
-	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,49 +14,30 @@ import (
 // A server's clock is set. Forward, it ends locks early, and their holders learn of it.
 // Back, it takes none away, and tokens grow.
 func TestClockIsSet(t *testing.T) {
-	for _, server := range []string{"mariadb", "postgres"} { // MySQL's own libc and libfaketime don't get along
+	for _, server := range []string{"mariadb", "postgres"} { // MySQL comes with a libc of its own
 		t.Run(server, func(t *testing.T) {
-			set := clock(t)
+			c := newClock(t)
 			db := teststack.StartDatabase(t, "clock", server)
-			set("+0")
 			migrate(t, db.DSN)
 			e, other := open(t, db.DSN), open(t, db.DSN)
 			awaitClock(t, other, 0)
 
-			last := setForward(t, e, other, set)
-			setBack(t, e, other, set, last)
-			set("+0")
+			last := setForward(t, e, other, c)
+			setBack(t, e, other, c, last)
+			c.Set(0)
 		})
 	}
 }
 
-// clock has servers that are started next read how far their clock is off from a file.
-func clock(t *testing.T) (set func(off string)) {
+// newClock is the clock of servers that are started next.
+func newClock(t *testing.T) *teststack.Clock {
 	t.Helper()
-	libs, _ := filepath.Glob("/usr/lib/*/faketime/libfaketime.so.1")
-	if len(libs) == 0 {
-		teststack.Missing(t, "libfaketime is not installed")
-	}
-	dir := t.TempDir()
-	path := filepath.Join(dir, "clock")
-	set = func(off string) {
-		t.Helper()
-		if err := os.WriteFile(path, []byte(off+"\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, d := range []string{filepath.Dir(dir), dir} { // PostgreSQL has a user of its own
-		if err := os.Chmod(d, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	set("+0")
-	for name, value := range map[string]string{
-		"LD_PRELOAD": libs[0], "FAKETIME_TIMESTAMP_FILE": path, "FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1", "FAKETIME_DONT_RESET": "1",
-	} {
+	c := teststack.NewClock(t)
+	for _, setting := range c.Env {
+		name, value, _ := strings.Cut(setting, "=")
 		t.Setenv(name, value)
 	}
-	return set
+	return c
 }
 
 // awaitClock waits until the server's clock is off by so much.
@@ -73,14 +53,14 @@ func awaitClock(t *testing.T, e *sqllock.Engine, off time.Duration) {
 	})
 }
 
-func setForward(t *testing.T, e, other *sqllock.Engine, set func(string)) (last int64) {
+func setForward(t *testing.T, e, other *sqllock.Engine, c *teststack.Clock) (last int64) {
 	t.Helper()
 	holder := newLocker(t, e, lock.Config{TTL: 2 * time.Second})
 	lease, err := holder.Acquire(t.Context(), "k")
 	if err != nil {
 		t.Fatal(err)
 	}
-	set("+3600")
+	c.Set(time.Hour)
 	awaitClock(t, other, time.Hour)
 	next := acquire(t, other, theirs, time.Minute) // it has expired
 	<-lease.Context().Done()
@@ -92,9 +72,9 @@ func setForward(t *testing.T, e, other *sqllock.Engine, set func(string)) (last 
 }
 
 // setBack finds "k" held by theirs, by the clock that is an hour ahead.
-func setBack(t *testing.T, e, other *sqllock.Engine, set func(string), last int64) {
+func setBack(t *testing.T, e, other *sqllock.Engine, c *teststack.Clock, last int64) {
 	t.Helper()
-	set("-3600")
+	c.Set(-time.Hour)
 	awaitClock(t, e, -time.Hour)
 	if err := other.Renew(t.Context(), []lock.Request{theirs}, time.Minute)[0]; err != nil {
 		t.Errorf("Renew: %v", err)

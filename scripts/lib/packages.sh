@@ -2,7 +2,7 @@
 # Debian packages that the stack, the tests and the benchmarks need.
 
 # ensure_packages KIND... installs what the named kinds (the servers, compiler,
-# browser, prometheus, strace and faketime) lack, or says what to install when it may not.
+# browser, prometheus and strace) lack, or says what to install when it may not.
 ensure_packages() {
   local kind packages
   for kind in "$@"; do
@@ -34,7 +34,6 @@ packages_of() {
     browser) echo chromium fonts-noto-cjk ;;
     prometheus) echo prometheus prometheus-alertmanager ;;
     strace) echo strace ;;
-    faketime) echo libfaketime ;;
     network) echo iproute2 ;;
   esac
 }
@@ -60,7 +59,6 @@ have_compiler() { command -v gcc >/dev/null && [[ -e /usr/include/stdlib.h ]]; }
 
 have_browser() { command -v chromium >/dev/null && installed fonts-noto-cjk; }
 have_network() { command -v ip >/dev/null; }
-have_faketime() { compgen -G '/usr/lib/*/faketime/libfaketime.so.1' >/dev/null; }
 have_strace() { command -v strace >/dev/null; }
 have_prometheus() { command -v promtool >/dev/null && command -v prometheus-alertmanager >/dev/null; }
 
