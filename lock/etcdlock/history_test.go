@@ -8,31 +8,39 @@ import (
 	"github.com/belaygo/belay/internal/lockhistory"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
+	"github.com/belaygo/belay/lock/locktest"
 )
 
-// The leader of three members is killed, and another one stands still for longer than the
-// ttl.
+// The leader of three members is killed, another one stands still for longer than the ttl,
+// and one, and then all, lose their answers for so long.
 func TestHistory(t *testing.T) {
 	teststack.Etcd(t) // where there is one, there may be another
 	bed := teststack.StartBed(t, "etcd", teststack.BedConfig{Servers: []string{"etcd"}})
 	members := bed.Endpoints(t)
-	for name, end := range map[string][2]string{"Killed": {"kill", "start"}, "Paused": {"pause", "resume"}} {
-		t.Run(name, func(t *testing.T) {
-			p := prefix(t)
-			lockhistory.Test(t, lockhistory.Setup{
-				Where:  where(p, members),
-				Key:    func(name string) string { return name },
-				Engine: open(t, p, members),
-				Break: func(t *testing.T) {
-					t.Helper()
-					node := leader(t, members)
-					bed.Stack(t, end[0], node)
-					<-time.After(4 * time.Second) // longer than the ttl
-					bed.Stack(t, end[1], node)
-				},
-			})
+	var links []*locktest.Link
+	var reach []string
+	for _, member := range members {
+		k := locktest.NewLink(t, member)
+		links, reach = append(links, k), append(reach, k.Addr)
+	}
+	p := prefix(t)
+	away := func(name, stop, start string) lockhistory.Break {
+		return lockhistory.Outage(name, func(t *testing.T) func() {
+			t.Helper()
+			node := leader(t, members)
+			bed.Stack(t, stop, node)
+			return func() { bed.Stack(t, start, node) }
 		})
 	}
+	lockhistory.Test(t, lockhistory.Setup{
+		Where:  where(p, reach),
+		Key:    func(name string) string { return name },
+		Engine: open(t, p, reach),
+		Breaks: []lockhistory.Break{
+			away("leader killed", "kill", "start"), away("leader paused", "pause", "resume"),
+			lockhistory.CutOff("one cut off", links[0]), lockhistory.CutOff("all cut off", links...),
+		},
+	})
 }
 
 // leader returns the member that leads.
