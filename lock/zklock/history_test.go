@@ -6,25 +6,33 @@ import (
 
 	"github.com/belaygo/belay/internal/lockhistory"
 	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/lock/locktest"
 )
 
 // sessionTimeout is the shortest for the histories' longest ttl, of 20 seconds.
 const sessionTimeout = 28 * time.Second
 
 // The leader is killed, and started again when another has followed; then that one stands
-// still for so long that it is deposed. A process that stands still, and one that is killed,
-// keeps its locks until its session expires, and does not believe in them any more then.
+// still for so long that it is deposed; one, and then all, lose their answers for longer than
+// the ttl. A process that stands still, and one that is killed, keeps its locks until its
+// session expires, and does not believe in them any more then.
 func TestHistory(t *testing.T) {
 	ensemble := teststack.StartZooKeeper(t, "zkhistory")
+	var links []*locktest.Link
+	var reach []string
+	for _, addr := range ensemble.Addrs {
+		k := locktest.NewLink(t, addr)
+		links, reach = append(links, k), append(reach, k.Addr)
+	}
 	r := root(t)
 	lockhistory.Test(t, lockhistory.Setup{
-		Where:  where(r, sessionTimeout, ensemble.Addrs),
+		Where:  where(r, sessionTimeout, reach),
 		Key:    func(name string) string { return name },
-		Engine: open(t, r, ensemble.Addrs),
-		Break: func(t *testing.T) {
-			t.Helper()
-			lead(t, ensemble, "kill", "start")
-			lead(t, ensemble, "pause", "resume")
+		Engine: open(t, r, reach),
+		Breaks: []lockhistory.Break{
+			{Name: "leader killed", Do: func(t *testing.T) { lead(t, ensemble, "kill", "start") }},
+			{Name: "leader paused", Do: func(t *testing.T) { lead(t, ensemble, "pause", "resume") }},
+			lockhistory.CutOff("one cut off", links[0]), lockhistory.CutOff("all cut off", links...),
 		},
 	})
 }
