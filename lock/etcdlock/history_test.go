@@ -12,10 +12,10 @@ import (
 )
 
 // The leader of three members is killed, another one stands still for longer than the ttl,
-// and one, and then all, lose their answers for so long.
+// and one is cut off from its peers; one member, and then all, lose their answers for so long.
 func TestHistory(t *testing.T) {
 	teststack.Etcd(t) // where there is one, there may be another
-	bed := teststack.StartBed(t, "etcd", teststack.BedConfig{Servers: []string{"etcd"}})
+	bed := teststack.StartBed(t, "etcd", teststack.BedConfig{Servers: []string{"etcd"}, Network: true})
 	members := bed.Endpoints(t)
 	var links []*locktest.Link
 	var reach []string
@@ -32,14 +32,18 @@ func TestHistory(t *testing.T) {
 			return func() { bed.Stack(t, start, node) }
 		})
 	}
+	breaks := []lockhistory.Break{
+		away("leader killed", "kill", "start"), away("leader paused", "pause", "resume"),
+		lockhistory.CutOff("one cut off", links[0]), lockhistory.CutOff("all cut off", links...),
+	}
+	if bed.Network {
+		breaks = append(breaks, away("leader without its peers", "cut", "mend"))
+	}
 	lockhistory.Test(t, lockhistory.Setup{
 		Where:  where(p, reach),
 		Key:    func(name string) string { return name },
 		Engine: open(t, p, reach),
-		Breaks: []lockhistory.Break{
-			away("leader killed", "kill", "start"), away("leader paused", "pause", "resume"),
-			lockhistory.CutOff("one cut off", links[0]), lockhistory.CutOff("all cut off", links...),
-		},
+		Breaks: breaks,
 	})
 }
 

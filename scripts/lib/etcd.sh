@@ -45,27 +45,28 @@ build_etcd() {
 }
 
 launch_etcd() {
-  local node=$1 other cluster=()
+  local node=$1 other cluster=() inside
   for other in "${etcd_nodes[@]}"; do
-    cluster+=("$other=http://127.0.0.1:$(port_of "$other-peer")")
+    cluster+=("$other=http://$(peer_of "$other"):$(port_of "$other-peer")")
   done
+  enter_network "$node"
   local peer client
-  peer=http://127.0.0.1:$(port_of "$node-peer")
-  client=http://127.0.0.1:$(port_of "$node")
-  launch "$node" "$(etcd_program)" --name="$node" --data-dir="$dir/$node" --log-level=warn \
+  peer=:$(port_of "$node-peer")
+  client=:$(port_of "$node")
+  launch "$node" "${inside[@]}" "$(etcd_program)" --name="$node" --data-dir="$dir/$node" --log-level=warn \
     --heartbeat-interval=100 --election-timeout=1000 --quota-backend-bytes=268435456 \
-    --listen-peer-urls="$peer" --initial-advertise-peer-urls="$peer" \
-    --listen-client-urls="$client" --advertise-client-urls="$client" \
+    --listen-peer-urls="http://$(bind_of "$node")$peer" --initial-advertise-peer-urls="http://$(peer_of "$node")$peer" \
+    --listen-client-urls="http://$(bind_of "$node")$client" --advertise-client-urls="http://$(host_of "$node")$client" \
     --initial-cluster="$(IFS=, && echo "${cluster[*]}")" --initial-cluster-token="belay-$stack"
 }
 
 # etcd_answers NODE: it knows a leader.
-etcd_answers() { [[ $(curl -s -m 2 "http://127.0.0.1:$(port_of "$1")/health") == *'"health":"true"'* ]]; }
+etcd_answers() { [[ $(curl -s -m 2 "http://$(host_of "$1"):$(port_of "$1")/health") == *'"health":"true"'* ]]; }
 
 etcd_addresses() {
   local node list=()
   for node in "${etcd_nodes[@]}"; do
-    list+=("127.0.0.1:$(port_of "$node")")
+    list+=("$(host_of "$node"):$(port_of "$node")")
   done
   (IFS=, && echo "${list[*]}")
 }
@@ -77,6 +78,7 @@ start_etcd() {
 
 heal_etcd() {
   local node
+  mend_all "${etcd_nodes[@]}"
   for node in "${etcd_nodes[@]}"; do
     resume_paused "$node"
     alive "$node" || launch_etcd "$node"
