@@ -18,7 +18,7 @@ func ZooKeeper(tb testing.TB) []string {
 
 // An Ensemble is three nodes of ZooKeeper of one test's own. Its nodes are 0, 1 and 2.
 type Ensemble struct {
-	*servers
+	*Bed
 
 	Addrs []string
 }
@@ -28,8 +28,7 @@ type Ensemble struct {
 func StartZooKeeper(tb testing.TB, name string) *Ensemble {
 	tb.Helper()
 	ZooKeeper(tb)
-	e := &Ensemble{servers: newStack(tb, name)}
-	e.Stack(tb, "up", "zookeeper")
+	e := &Ensemble{Bed: StartBed(tb, name, BedConfig{Servers: []string{"zookeeper"}, Network: true})}
 	e.Addrs = strings.Split(e.settings(tb)["BELAY_ZOOKEEPER"], ",")
 	return e
 }

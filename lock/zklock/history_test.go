@@ -13,8 +13,8 @@ import (
 const sessionTimeout = 28 * time.Second
 
 // The leader is killed, and started again when another has followed; then that one stands
-// still for so long that it is deposed; one, and then all, lose their answers for longer than
-// the ttl. A process that stands still, and one that is killed, keeps its locks until its
+// still for so long that it is deposed, and one is cut off from its peers; one, and then all,
+// lose their answers for longer than the ttl. A process that stands still, and one that is killed, keeps its locks until its
 // session expires, and does not believe in them any more then.
 func TestHistory(t *testing.T) {
 	ensemble := teststack.StartZooKeeper(t, "zkhistory")
@@ -25,15 +25,24 @@ func TestHistory(t *testing.T) {
 		links, reach = append(links, k), append(reach, k.Addr)
 	}
 	r := root(t)
+	breaks := []lockhistory.Break{
+		{Name: "leader killed", Do: func(t *testing.T) { lead(t, ensemble, "kill", "start") }},
+		{Name: "leader paused", Do: func(t *testing.T) { lead(t, ensemble, "pause", "resume") }},
+		lockhistory.CutOff("one cut off", links[0]), lockhistory.CutOff("all cut off", links...),
+	}
+	if ensemble.Network {
+		breaks = append(breaks, lockhistory.Outage("leader without its peers", func(t *testing.T) func() {
+			t.Helper()
+			leader := ensemble.Leader(t)
+			ensemble.Node(t, "cut", leader)
+			return func() { ensemble.Node(t, "mend", leader) }
+		}))
+	}
 	lockhistory.Test(t, lockhistory.Setup{
 		Where:  where(r, sessionTimeout, reach),
 		Key:    func(name string) string { return name },
 		Engine: open(t, r, reach),
-		Breaks: []lockhistory.Break{
-			{Name: "leader killed", Do: func(t *testing.T) { lead(t, ensemble, "kill", "start") }},
-			{Name: "leader paused", Do: func(t *testing.T) { lead(t, ensemble, "pause", "resume") }},
-			lockhistory.CutOff("one cut off", links[0]), lockhistory.CutOff("all cut off", links...),
-		},
+		Breaks: breaks,
 	})
 }
 

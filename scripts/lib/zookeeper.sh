@@ -40,20 +40,21 @@ maxSessionTimeout=60000
 maxClientCnxns=0
 dataDir=$dir/$node/data
 clientPort=$(port_of "$node")
-clientPortAddress=127.0.0.1
+clientPortAddress=$(bind_of "$node")
 admin.enableServer=false
 4lw.commands.whitelist=srvr
 CFG
     for other in "${zookeeper_nodes[@]}"; do
-      echo "server.${other#zookeeper-}=127.0.0.1:$(port_of "$other-peer"):$(port_of "$other-vote")"
+      echo "server.${other#zookeeper-}=$(peer_of "$other"):$(port_of "$other-peer"):$(port_of "$other-vote")"
     done
   } >"$dir/$node/zoo.cfg"
 }
 
 # launch_zookeeper NODE: the jar names the others that it needs.
 launch_zookeeper() {
-  local jars=/usr/share/java
-  launch "$1" java -Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData \
+  local jars=/usr/share/java inside
+  enter_network "$1"
+  launch "$1" "${inside[@]}" java -Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData \
     -Dorg.slf4j.simpleLogger.defaultLogLevel=warn -Dorg.slf4j.simpleLogger.showDateTime=true \
     -cp "$jars/zookeeper.jar:$jars/slf4j-simple.jar" \
     org.apache.zookeeper.server.quorum.QuorumPeerMain "$dir/$1/zoo.cfg"
@@ -63,14 +64,14 @@ launch_zookeeper() {
 zookeeper_answers() { [[ $(zookeeper_mode "$1") =~ ^(leader|follower)$ ]]; }
 
 zookeeper_mode() {
-  timeout 2 bash -c "exec 3<>/dev/tcp/127.0.0.1/$(port_of "$1") && echo srvr >&3 && cat <&3" 2>/dev/null |
+  timeout 2 bash -c "exec 3<>/dev/tcp/$(host_of "$1")/$(port_of "$1") && echo srvr >&3 && cat <&3" 2>/dev/null |
     sed -n 's/^Mode: //p'
 }
 
 zookeeper_addresses() {
   local node list=()
   for node in "${zookeeper_nodes[@]}"; do
-    list+=("127.0.0.1:$(port_of "$node")")
+    list+=("$(host_of "$node"):$(port_of "$node")")
   done
   (IFS=, && echo "${list[*]}")
 }
@@ -82,6 +83,7 @@ start_zookeeper() {
 
 heal_zookeeper() {
   local node
+  mend_all "${zookeeper_nodes[@]}"
   for node in "${zookeeper_nodes[@]}"; do
     resume_paused "$node"
     alive "$node" || launch_zookeeper "$node"
