@@ -32,18 +32,21 @@ test-compose: ## docker-compose.yml: does it load, is it as scripts/stack; needs
 	@go -C deploy/check test -count=1 ./... # what it reads is outside of its module
 
 .PHONY: test-all
-test-all: ## make test, and the parts that need another server: some 25 minutes
+test-all: ## make test, and the parts that need another server: some 40 minutes
 	@$(MAKE) --no-print-directory test
 	@$(MAKE) --no-print-directory test-postgres
 	@$(MAKE) --no-print-directory test-mysql
 	@$(MAKE) --no-print-directory test-mariadb11
 	@$(MAKE) --no-print-directory test-galera
+	@$(MAKE) --no-print-directory test-group
+	@$(MAKE) --no-print-directory test-router
 	@$(MAKE) --no-print-directory test-pgbouncer
 	@$(MAKE) --no-print-directory test-redis
 	@$(MAKE) --no-print-directory test-standby
 	@$(MAKE) --no-print-directory test-semisync
 	@$(MAKE) --no-print-directory test-etcd
 	@$(MAKE) --no-print-directory test-zookeeper
+	@$(MAKE) --no-print-directory test-engines
 	@$(MAKE) --no-print-directory test-rabbitmq4
 	@$(MAKE) --no-print-directory test-gorm
 	@$(MAKE) --no-print-directory test-gorm ON=mysql
@@ -75,8 +78,8 @@ test-mysql: ## the second layer and the outbox on a real MySQL, from Debian sid
 	@scripts/test --on mysql -race -count=1 -timeout 20m ./dbguard/... ./internal/dbtx/... ./guard/... ./notify/outbox/... ./lock/sqllock ./once ./inbox ./internal/wild
 
 .PHONY: test-postgres
-test-postgres: ## the same on PostgreSQL
-	@scripts/test --with postgres -race -count=1 -timeout 20m ./dbguard/... ./internal/dbtx/... ./guard/... ./notify/outbox/... ./lock/sqllock ./once ./inbox ./internal/wild
+test-postgres: ## the same on PostgreSQL, and locks that move while a record is there
+	@scripts/test --with postgres -race -count=1 -timeout 20m ./lock/switchlock ./dbguard/... ./internal/dbtx/... ./guard/... ./notify/outbox/... ./lock/sqllock ./once ./inbox ./internal/wild
 
 .PHONY: test-mariadb11
 test-mariadb11: ## the same on MariaDB 11, which reports changed rows by itself
@@ -183,7 +186,7 @@ sim: ## lock, guard and outbox on simulated servers, schedule by schedule; SIM=5
 		go test -count=1 -timeout 0 -v -run '^TestSim$$' ./internal/sim | $(e2e-lines)
 
 .PHONY: mutants
-mutants: ## break Belay in some 180 named ways, one at a time: which test notices; MUTANTS=name,name or a count
+mutants: ## break Belay in some 270 named ways, one at a time: which test notices; MUTANTS=name,name or a count
 	@BELAY_MUTANTS=$(or $(MUTANTS),all) scripts/test --with postgres --with standby --with semisync -count=1 -v -timeout 3h -run 'TestMutants$$' ./internal/mutants | $(e2e-lines)
 
 .PHONY: simdb
