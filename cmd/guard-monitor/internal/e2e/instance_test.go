@@ -178,11 +178,13 @@ func (i *instance) stand(ctx context.Context) error {
 
 // report is a line of output.
 type report struct {
-	State  string `json:"state"` // begun, stands, ended
-	Result string `json:"result,omitempty"`
+	State  string    `json:"state"` // begun, stands, ended
+	Result string    `json:"result,omitempty"`
+	At     time.Time `json:"at"`
 }
 
 func say(r report) {
+	r.At = time.Now()
 	if err := json.NewEncoder(os.Stdout).Encode(r); err != nil {
 		panic(err)
 	}
