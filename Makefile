@@ -78,7 +78,7 @@ test-mysql: ## the second layer and the outbox on a real MySQL, from Debian sid
 	@scripts/test --on mysql -race -count=1 -timeout 20m ./dbguard/... ./internal/dbtx/... ./guard/... ./notify/outbox/... ./lock/sqllock ./once ./inbox ./internal/wild
 
 .PHONY: test-postgres
-test-postgres: ## the same on PostgreSQL, and locks that move while a record is there
+test-postgres: ## the same on PostgreSQL, and locks that move to another engine
 	@scripts/test --with postgres -race -count=1 -timeout 20m ./lock/switchlock ./dbguard/... ./internal/dbtx/... ./guard/... ./notify/outbox/... ./lock/sqllock ./once ./inbox ./internal/wild
 
 .PHONY: test-mariadb11
