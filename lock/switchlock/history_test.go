@@ -131,7 +131,7 @@ func TestSwitchHistory(t *testing.T) {
 		for round, fault := range []func(){
 			s.moveOn,
 			s.fail(s.old, killed), s.hideRecord, s.fail(s.new, killed), s.fail(s.source, killed),
-			s.fail(s.old, paused), s.pauseProcess, s.fail(s.old, paused), s.goBack,
+			s.fail(s.old, paused), s.fail(s.old, paused), s.pauseProcess, s.goBack,
 			s.fail(s.new, cutOff), s.cutSource, s.fail(s.old, cutOff), s.fail(s.old, cutOff), s.goBack,
 			s.fail(s.new, paused), s.fail(s.source, killed), s.fail(s.old, killed), s.goBack, s.loseAnswers,
 		} {
@@ -356,6 +356,7 @@ func (s *stage) hideRecord() {
 	for _, c := range s.children[1:] {
 		s.isServed(c, from)
 	}
+	s.spans = append(s.spans, lockhistory.Observe(s.t, s.children[1:], 50)...)
 }
 
 func (s *stage) old() server    { return s.engines[s.operator.State().From] }
