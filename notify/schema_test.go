@@ -205,6 +205,8 @@ func jsonTypeOf(t reflect.Type, options string) string {
 		return "string"
 	case kind == reflect.Slice:
 		return "array"
+	case kind == reflect.Bool:
+		return "boolean"
 	case kind == reflect.Struct:
 		return "object"
 	default:

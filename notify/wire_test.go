@@ -91,5 +91,9 @@ func wireExamples() []any {
 			At: time.Date(2026, 11, 21, 9, 30, 0, 0, time.UTC), Interval: time.Minute, Backlog: 3,
 		},
 		heartbeat.Heartbeat{ID: "1", Service: "s<", At: time.Unix(0, 0).In(berlin), Interval: 2*time.Millisecond - 1},
+		heartbeat.Heartbeat{
+			ID: "1", Service: "s", At: time.Unix(0, 0), Interval: time.Minute,
+			Switch: heartbeat.Switch{Epoch: 1<<63 - 1, From: "a<", To: "b", Settled: true},
+		},
 	}
 }

@@ -23,6 +23,7 @@ type Heartbeat struct {
 	At       time.Time     `json:"-"`                  // when it was sent
 	Interval time.Duration `json:"interval_ms"`        // until the next one, above zero; carried in whole milliseconds
 	Backlog  int           `json:"backlog"`            // events that wait to be forwarded, at least
+	Switch   Switch        `json:"switch,omitzero"`    // zero: the instance has one engine, or knows nothing yet
 }
 
 // A Publisher takes heartbeats. PublishHeartbeat returns nil once the monitor's side
@@ -50,7 +51,7 @@ func (h *Heartbeat) Validate() error {
 	case h.Backlog < 0:
 		return cloudevent.Invalid("backlog %d is negative", h.Backlog)
 	}
-	return nil
+	return h.Switch.validate()
 }
 
 // MarshalJSON returns the heartbeat as CloudEvents JSON, if it is valid.
@@ -60,6 +61,7 @@ func (h Heartbeat) MarshalJSON() ([]byte, error) {
 	}
 	d := data(h)
 	d.Interval /= time.Millisecond
+	d.Switch.Left /= time.Millisecond
 	return json.Marshal(cloudevent.New(cloudevent.Heartbeat, h.ID, h.Service, h.Instance, h.At, d))
 }
 
@@ -72,6 +74,9 @@ func (h *Heartbeat) UnmarshalJSON(b []byte) error {
 	read := Heartbeat(env.Data)
 	read.ID, read.At = env.ID, env.Time
 	if read.Interval, err = cloudevent.Millis("interval_ms", read.Interval); err != nil {
+		return err
+	}
+	if read.Switch.Left, err = cloudevent.Millis("switch.left_ms", read.Switch.Left); err != nil {
 		return err
 	}
 	if err := read.Validate(); err != nil {

@@ -26,6 +26,7 @@ func aHeartbeat() heartbeat.Heartbeat {
 		At:       time.Date(2026, 11, 21, 9, 30, 0, 0, time.UTC),
 		Interval: time.Minute,
 		Backlog:  3,
+		Switch:   heartbeat.Switch{Epoch: 4, From: "redis", To: "sql", By: "alice", Left: 40 * time.Second},
 	}
 }
 
@@ -61,6 +62,10 @@ func TestHeartbeatIsChecked(t *testing.T) {
 		"time":     func(h *heartbeat.Heartbeat) { h.At = time.Time{} },
 		"interval": func(h *heartbeat.Heartbeat) { h.Interval = time.Microsecond },
 		"backlog":  func(h *heartbeat.Heartbeat) { h.Backlog = -1 },
+		"epoch":    func(h *heartbeat.Heartbeat) { h.Switch.Epoch = 0 },
+		"from":     func(h *heartbeat.Heartbeat) { h.Switch.From = "" },
+		"to":       func(h *heartbeat.Heartbeat) { h.Switch.To = "" },
+		"left_ms":  func(h *heartbeat.Heartbeat) { h.Switch.Left = -1 },
 	} {
 		h := aHeartbeat()
 		spoil(&h)
@@ -77,6 +82,10 @@ func TestHeartbeatIsChecked(t *testing.T) {
 		`"backlog": 3`:         `"backlog": -3`,
 		`"time": "2026`:        `"time": "20266`,
 		`heartbeat.v1",`:       `heartbeat.v2",`,
+		`"epoch": 4`:           `"epoch": -4`,
+		`"to": "sql"`:          `"later": "sql"`,
+		`"settled": false`:     `"settled": "no"`,
+		`"left_ms": 40000`:     `"left_ms": 9223372036855`,
 	} {
 		h := aHeartbeat()
 		b := strings.Replace(good, old, spoilt, 1)
@@ -86,6 +95,20 @@ func TestHeartbeatIsChecked(t *testing.T) {
 		if b == good || h != aHeartbeat() {
 			t.Errorf("%s: not spoilt, or a refused document changed the heartbeat", spoilt)
 		}
+	}
+}
+
+// TestHeartbeatWithoutASwitch: a service with one engine, or an older version, sends none.
+func TestHeartbeatWithoutASwitch(t *testing.T) {
+	h := aHeartbeat()
+	h.Switch = heartbeat.Switch{}
+	b, err := json.Marshal(h)
+	if err != nil || bytes.Contains(b, []byte("switch")) {
+		t.Errorf("written as %s, %v", b, err)
+	}
+	var back heartbeat.Heartbeat
+	if err := back.UnmarshalJSON(b); err != nil || back != h {
+		t.Errorf("read back %+v, %v", back, err)
 	}
 }
 
