@@ -37,6 +37,11 @@ type Config struct {
 	RelayTimeout time.Duration
 	// HeartbeatInterval is the time between heartbeats. Defaults to 1 minute.
 	HeartbeatInterval time.Duration
+	// Switch returns what this process knows of the engine that keeps its locks, if that is
+	// a switchlock.Engine: its State. Heartbeats carry that to guard-monitor, and one is sent
+	// within a second or two after it has changed. It must not block. Defaults to nil: the
+	// locks have one engine.
+	Switch func() Switch
 
 	limits limits
 }

@@ -17,10 +17,11 @@ type heart struct {
 	metrics *metrics
 	to      heartbeat.Publisher // nil: none are sent
 	next    time.Time
+	news    *news
 }
 
 func newHeart(cfg Config, t table, m *metrics) *heart {
-	h := &heart{cfg: cfg, table: t, metrics: m}
+	h := &heart{cfg: cfg, table: t, metrics: m, news: newNews(cfg)}
 	to, ok := cfg.Relay.(heartbeat.Publisher)
 	switch {
 	case cfg.Service == "":
@@ -32,29 +33,37 @@ func newHeart(cfg Config, t table, m *metrics) *heart {
 	return h
 }
 
-// rest returns how long it is to the next heartbeat, and an hour at most.
+// rest returns how long it is until there may be something to do, and an hour at most.
 func (h *heart) rest() time.Duration {
 	if h.to == nil {
 		return time.Hour
 	}
-	return min(time.Until(h.next), time.Hour)
+	return min(time.Until(h.next), h.news.rest(), time.Hour)
 }
 
-// beat sends a heartbeat if it is time for one. That it cannot is no more than a
-// remark: the missing heartbeat is the message.
+// beat sends a heartbeat if it is time for one, or if there is news of a switch. That it
+// cannot is no more than a remark: the missing heartbeat is the message.
 func (h *heart) beat(ctx context.Context) {
-	now := time.Now()
-	if h.to == nil || now.Before(h.next) {
+	if h.to == nil {
 		return
 	}
-	h.next = now.Add(h.cfg.HeartbeatInterval)
+	now, known := time.Now(), h.news.look()
+	due := !now.Before(h.next)
+	if !due && !h.news.due(now, known) {
+		return
+	}
+	if due {
+		h.next = now.Add(h.cfg.HeartbeatInterval)
+	}
 	err := h.send(ctx, heartbeat.Heartbeat{
 		ID:       uuid.Must(uuid.NewV7()).String(),
 		Service:  h.cfg.Service,
 		Instance: h.cfg.Instance,
 		At:       now,
 		Interval: h.cfg.HeartbeatInterval,
+		Switch:   known,
 	})
+	h.news.sent(known, err)
 	if err != nil {
 		h.cfg.Logger.Debug("heartbeat is not sent", "error", err)
 		return

@@ -151,7 +151,7 @@ func TestNewRefuses(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tc.says) {
 				t.Errorf("err = %v, want one that says %q", err, tc.says)
 			}
-			if tc.cfg == (outbox.Config{}) {
+			if reflect.ValueOf(tc.cfg).IsZero() {
 				if err := outbox.Migrate(t.Context(), tc.db); err == nil {
 					t.Error("Migrate took it")
 				}
