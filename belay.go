@@ -37,7 +37,8 @@ type Config struct {
 	// RedisOptions are in place of Redis, for what a URL can't say, as a Dialer: see
 	// redislock.Open.
 	RedisOptions *redis.UniversalOptions
-	// Engine keeps the locks in place of Redis. It stays the caller's to close.
+	// Engine keeps the locks in place of Redis. It stays the caller's to close. Where it is a
+	// switchlock.Engine, heartbeats report which engine keeps the locks.
 	Engine lock.Engine
 	// AMQP is the URL of the RabbitMQ to which lock failures are published. They wait
 	// in the table belay_outbox of DB until it has them; Open creates the table if it
@@ -208,7 +209,7 @@ func (b *Belay) openPublisher(ctx context.Context, cfg *Config) error {
 		}
 	}
 	b.Outbox, err = outbox.New(cfg.DB, outbox.Config{
-		Service: cfg.Service, Instance: cfg.Guard.Instance, Relay: relay, Logger: cfg.Logger,
+		Service: cfg.Service, Instance: cfg.Guard.Instance, Relay: relay, Logger: cfg.Logger, Switch: switchOf(cfg.Engine),
 	})
 	if err != nil {
 		return err

@@ -1,0 +1,20 @@
+package belay
+
+import (
+	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/switchlock"
+	"github.com/belaygo/belay/notify/outbox"
+)
+
+// switchOf returns what heartbeats say of the engine that keeps the locks, nil if it is no
+// switchlock.Engine, and no struct that embeds one.
+func switchOf(e lock.Engine) func() outbox.Switch {
+	engine, ok := e.(interface{ State() switchlock.State })
+	if !ok {
+		return nil
+	}
+	return func() outbox.Switch {
+		s := engine.State()
+		return outbox.Switch{Epoch: s.Epoch, From: s.From, To: s.To, Settled: s.Settled, By: s.By, Left: s.Left}
+	}
+}
