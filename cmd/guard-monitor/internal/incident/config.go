@@ -22,6 +22,7 @@ type Store interface {
 	Incident(ctx context.Context, id string) (Incident, error)
 	LastIncident(ctx context.Context, key string) (Incident, error)
 	Heartbeats(ctx context.Context) ([]Heartbeat, error)
+	Switches(ctx context.Context, since time.Time) ([]Switch, error)
 	Clocks(ctx context.Context, least time.Duration) ([]Clock, error)
 	Apply(ctx context.Context, saved []Incident, moves []Move) error
 }

@@ -291,6 +291,7 @@ func (d *desk) reopen(i *Incident) {
 	i.State, i.OpenedAt, i.ResolvedAt, i.Rate = Regressed, d.now, time.Time{}, Rate{}
 	i.Regressed++
 	i.Confidence = "" // what explained it then need not explain it now
+	i.Evidence, _ = mentions(i.Evidence)
 	d.changed[i.ID] = true
 }
 

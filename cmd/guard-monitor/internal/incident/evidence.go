@@ -37,6 +37,7 @@ const (
 	NotExplained  Kind = "not_explained"   // guard-monitor failed
 	LastHeartbeat Kind = "last_heartbeat"  // of Service, from instance Node, which beats every For
 	NoHeartbeat   Kind = "no_heartbeat"    // since From
+	Switched      Kind = "switched"        // the locks of Service moved by Switch, from From to To, or still move
 
 	// How the lock's Redis was.
 	Healthy       Kind = "healthy"        // Redis answered from From to To, and nothing happened to it
@@ -55,7 +56,7 @@ const (
 var Kinds = []Kind{
 	Reported, Seen, NotTheMaster, NothingLost, MasterMissing, KeysKept, ProcessMissing, NodeMissing, EvictedUnknown,
 	DeletedUnknown, RoutineUnknown, FlushedBefore, FlushedOne, NotExpired, EarlierHolder, NoOtherHolder, PeerWithout,
-	ClockOff, NotExplained, LastHeartbeat, NoHeartbeat, Healthy, Unwell, NoNode, NotWatched, TooLongAgo, NeverAnswered,
+	ClockOff, NotExplained, LastHeartbeat, NoHeartbeat, Switched, Healthy, Unwell, NoNode, NotWatched, TooLongAgo, NeverAnswered,
 	NotLookedAt, NobodyLooked, Sentence,
 }
 
@@ -68,6 +69,7 @@ type Evidence struct {
 	Report  *Report       `json:"report,omitempty"`
 	Entry   *watch.Entry  `json:"entry,omitempty"`
 	Service string        `json:"service,omitempty"`
+	Switch  *Between      `json:"switch,omitempty"`
 	Redis   string        `json:"redis,omitempty"` // the Redis node that an event names
 	From    time.Time     `json:"from,omitzero"`
 	To      time.Time     `json:"to,omitzero"`

@@ -152,6 +152,7 @@ type Heartbeat struct {
 	At         time.Time     `json:"-"`           // by the clock of the instance
 	Every      time.Duration `json:"-"`           // how often it beats
 	ReceivedAt time.Time     `json:"received_at"` // by this host's clock
+	Record     Record        `json:"-"`           // zero: it has one engine, or knows nothing
 }
 
 // Clock is what heartbeats show of the clock of an instance.
@@ -185,17 +186,19 @@ const maxEvidence = 20
 // a newer one of the event that the evidence is about. It reports whether it did.
 func (i *Incident) believe(x Explanation, event string) bool {
 	evidence := x.Evidence
+	known, moved := mentions(i.Evidence)
 	switch {
 	case x.Cause == UnknownCommit && i.Confidence != "": // each key has to be looked at
-		evidence = append(slices.Clone(i.Evidence), x.Evidence...)
+		evidence = append(known, x.Evidence...)
 		if len(evidence) > maxEvidence || containsAll(i.Evidence, x.Evidence) {
 			return false
 		}
 	case x.Confidence.weight() > i.Confidence.weight():
-	case event != i.Exemplar, x.Confidence == i.Confidence && slices.EqualFunc(x.Evidence, i.Evidence, Evidence.same):
+	case event != i.Exemplar, x.Confidence == i.Confidence && slices.EqualFunc(x.Evidence, known, Evidence.same):
 		return false
 	}
 	i.Confidence, i.Exemplar = x.Confidence, event
+	evidence = slices.Concat(evidence, moved)
 	i.Evidence = evidence[:min(len(evidence), maxEvidence)]
 	return true
 }

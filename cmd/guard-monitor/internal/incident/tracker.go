@@ -39,8 +39,8 @@ func (t *Tracker) Run(ctx context.Context) error {
 }
 
 // Round does once what is due at the time: group new events, explain older ones
-// again if there is news, resolve what is quiet, notice silent services. Run calls
-// it.
+// again if there is news, note switches, resolve what is quiet, notice silent services.
+// Run calls it.
 func (t *Tracker) Round(ctx context.Context, now time.Time) error {
 	now = now.Round(0) // what it is compared with, from the store, has the wall clock's time only
 	t.hear(now)
@@ -48,6 +48,7 @@ func (t *Tracker) Round(ctx context.Context, now time.Time) error {
 		t.readClocks(ctx),
 		t.group(ctx, now),
 		t.revise(ctx, now),
+		t.switched(ctx, now),
 		t.age(ctx, now),
 		t.listen(ctx, now),
 	)

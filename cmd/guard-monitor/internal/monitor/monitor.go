@@ -127,6 +127,7 @@ func (m *Monitor) Heard(ctx context.Context, h heartbeat.Heartbeat) error {
 	m.metrics.heartbeats.Inc()
 	err := m.store.AddHeartbeat(ctx, incident.Heartbeat{
 		Service: h.Service, Instance: h.Instance, At: h.At, Every: h.Interval, ReceivedAt: time.Now(),
+		Record: incident.Record(h.Switch),
 	})
 	if err != nil {
 		m.log.LogAttrs(ctx, slog.LevelError, "heartbeat not stored", slog.String("service", h.Service), slog.Any("error", err))

@@ -23,12 +23,22 @@ func (s *Store) AddHeartbeat(ctx context.Context, h incident.Heartbeat) error {
 		if err != nil {
 			return err
 		}
+		if err := addSwitch(ctx, tx, service, h); err != nil {
+			return err
+		}
+		r := h.Record
 		_, err = tx.ExecContext(ctx, `
-			INSERT INTO heartbeats (service, instance, at, every, received_at) VALUES (?, ?, ?, ?, ?)
+			INSERT INTO heartbeats (service, instance, at, every, received_at, epoch, origin, target, settled, made_by, remaining, learned_at)
+			VALUES (?, ?, ?, ?, ?5, ?, ?, ?, ?, ?, ?, ?5)
 			ON CONFLICT (service, instance) DO UPDATE SET
-				lag_before = received_at - at, at = excluded.at, every = excluded.every, received_at = excluded.received_at
+				lag_before = received_at - at, at = excluded.at, every = excluded.every, received_at = excluded.received_at,
+				learned_at = CASE WHEN (epoch, target, settled) = (excluded.epoch, excluded.target, excluded.settled)
+					THEN learned_at ELSE excluded.learned_at END,
+				epoch = excluded.epoch, origin = excluded.origin, target = excluded.target, settled = excluded.settled,
+				made_by = excluded.made_by, remaining = excluded.remaining
 			WHERE excluded.received_at >= received_at`,
-			service, text.Clip(h.Instance, MaxText), micros(h.At), h.Every.Microseconds(), received)
+			service, text.Clip(h.Instance, MaxText), micros(h.At), h.Every.Microseconds(), received,
+			r.Epoch, text.Clip(r.From, MaxText), text.Clip(r.To, MaxText), r.Settled, text.Clip(r.By, MaxText), r.Left.Microseconds())
 		return err
 	})
 }
@@ -59,7 +69,16 @@ func (s *Store) Clocks(ctx context.Context, least time.Duration) ([]incident.Clo
 }
 
 // ForgetService deletes the heartbeats of a service that was taken out of
-// service, so that its silence is no incident.
+// service, so that its silence is no incident, and its switches.
 func (s *Store) ForgetService(ctx context.Context, service string) error {
-	return s.change(ctx, "forget service", `DELETE FROM heartbeats WHERE service = ?`, service)
+	return s.in(ctx, "forget service", func(tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, `DELETE FROM switches WHERE service = ?`, service); err != nil {
+			return err
+		}
+		res, err := tx.ExecContext(ctx, `DELETE FROM heartbeats WHERE service = ?`, service)
+		if err != nil {
+			return err
+		}
+		return found(res)
+	})
 }

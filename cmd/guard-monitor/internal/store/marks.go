@@ -13,15 +13,17 @@ type Marks struct {
 	Timeline  int64 `json:"timeline"`  // ID of the newest entry
 	Incidents int64 `json:"incidents"` // when an incident was last changed, in Unix microseconds
 	Audit     int64 `json:"audit"`     // ID of the newest line
+	Switches  int64 `json:"switches"`  // when an instance last reported another record of a switch, in Unix microseconds
 }
 
-// Marks returns the marks of the moment. It reads four rows, however much is
+// Marks returns the marks of the moment. It reads five rows, however much is
 // stored.
 func (s *Store) Marks(ctx context.Context) (m Marks, err error) {
 	err = s.read.QueryRowContext(ctx, `SELECT
 		(SELECT coalesce(max(seq), 0) FROM events), (SELECT coalesce(max(id), 0) FROM timeline),
-		(SELECT coalesce(max(updated_at), 0) FROM incidents), (SELECT coalesce(max(id), 0) FROM audit)`).
-		Scan(&m.Events, &m.Timeline, &m.Incidents, &m.Audit)
+		(SELECT coalesce(max(updated_at), 0) FROM incidents), (SELECT coalesce(max(id), 0) FROM audit),
+		(SELECT coalesce(max(learned_at), 0) FROM heartbeats WHERE epoch > 0)`).
+		Scan(&m.Events, &m.Timeline, &m.Incidents, &m.Audit, &m.Switches)
 	if err != nil {
 		return m, fmt.Errorf("read marks: %w", err)
 	}

@@ -28,6 +28,8 @@ func TestQueriesDoNotGoThroughTheWholeStore(t *testing.T) {
 		{"SELECT " + entryColumns + " FROM timeline" + clauseOfTimeline, "timeline_by_at (at>?)", 3},
 		{incidents + IncidentFilter{Open: true}.query(), "incidents_open", 0},
 		{incidents + IncidentFilter{UpdatedSince: time.Now()}.query(), "incidents_by_update (updated_at>?)", 1},
+		{"SELECT * FROM switches" + clauseOfSwitches, "switches_by_seen (seen_at>?)", 2},
+		{"SELECT max(learned_at) FROM heartbeats WHERE epoch > 0", "heartbeats_by_switch", 0},
 		{queryTold, "notifications_by_receiver (receiver=? AND incident_id=?)", 2},
 	} {
 		if plan := s.plan(t, query.text, query.args); !strings.Contains(plan, query.index) ||

@@ -14,7 +14,7 @@ import (
 
 // Retention bounds what is kept. All fields are required.
 type Retention struct {
-	Events    time.Duration // age of events, timeline and heartbeats, but the newest of each
+	Events    time.Duration // age of events, timeline, heartbeats and switches, but the newest of each
 	Incidents time.Duration // age of resolved incidents, silences, notifications and audit lines
 	Rows      int64         // of events; of the other tables a tenth of it
 	Bytes     int64         // of the file
@@ -52,6 +52,9 @@ func (s *Store) Purge(ctx context.Context, r Retention, now time.Time) (deleted 
 			SELECT h.service, h.instance FROM heartbeats h WHERE h.received_at < ?` + notLast + ` LIMIT ?)`, []any{old}},
 		{heartbeatsBeyond(notLast), []any{incident.MaxHeartbeats}},
 		{heartbeatsBeyond(""), []any{10 * incident.MaxHeartbeats}}, // or many names would fill the disk
+		{`DELETE FROM switches WHERE id IN (SELECT w.id FROM switches w WHERE w.seen_at < ?
+			AND EXISTS (SELECT 1 FROM switches n WHERE n.service = w.service AND n.id > w.id) LIMIT ?)`, []any{old}},
+		{beyond("switches", "id"), []any{incident.MaxHeartbeats}},
 	} {
 		n, err := s.drain(ctx, p.query, p.args...)
 		deleted += n

@@ -151,7 +151,7 @@ func TestPurgeByRowsKeepsTheLastHeartbeat(t *testing.T) {
 	beat("silent", "1", now.Add(-time.Hour))
 	beat("silent", "2", now.Add(-time.Minute))
 	if _, err := raw(t, path).ExecContext(t.Context(), `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
-		INSERT INTO heartbeats SELECT 'orders', i, 0, 0, ? + i, NULL FROM n`, incident.MaxHeartbeats+10, now.UnixMicro()); err != nil {
+		INSERT INTO heartbeats (service, instance, at, every, received_at) SELECT 'orders', i, 0, 0, ? + i FROM n`, incident.MaxHeartbeats+10, now.UnixMicro()); err != nil {
 		t.Fatal(err)
 	}
 	beat("orders", "0", now.Add(time.Second))

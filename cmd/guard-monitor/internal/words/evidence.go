@@ -31,6 +31,8 @@ var findings = map[incident.Kind]phrase{
 	incident.NotExplained:  {"guard-monitor could not explain this event: its log says why", "guard-monitor 未能解释此事件，原因见其日志"},
 	incident.LastHeartbeat: {"the last heartbeat of {service} came at {at} from instance {instance}, which beats every {for}", "{service} 的最后一次心跳于 {at} 来自实例 {instance}，其心跳间隔为 {for}"},
 	incident.NoHeartbeat:   {"guard-monitor could receive heartbeats without a break since {from}, and got none of another instance", "guard-monitor 自 {from} 起可不间断地接收心跳，但未收到该服务其他实例的心跳"},
+	incident.Switched: {"the locks of {service} {moved} from the engine {origin} to {target} {span}{made}: meanwhile a lock is granted only if both engines grant it",
+		"{service} 的锁{span}{moved}从引擎 {origin} 迁移到 {target}{made}：其间只有两个引擎都授予时才授予锁"},
 	incident.Healthy: {"{node} answered guard-monitor from {from} to {to}, and no failover, restart, eviction or partition of it was seen",
 		"{node} 从 {from} 到 {to} 一直应答 guard-monitor，未见到它发生故障转移、重启、逐出或分区"},
 	incident.Unwell:        {"Redis was not well at that time", "当时 Redis 状况不佳"},
@@ -60,10 +62,38 @@ func (l Lang) Evidence(e incident.Evidence) string {
 		before = l.of("seen "+e.For.Abs().String()+" after the event", "在事件后 "+e.For.Abs().String()+" 见到")
 		off = l.of(e.For.Abs().String()+" ahead of", "快 "+e.For.Abs().String())
 	}
+	var moved incident.Between
+	if e.Switch != nil {
+		moved = *e.Switch
+	}
 	p := findings[e.Kind]
-	return l.sentence("node", name(e.Node), "instance", quote(e.Node), "redis", name(e.Redis), "service", quote(e.Service),
+	return l.sentence("origin", name(moved.From), "target", name(moved.To), "moved", l.moved(e), "span", l.span(e), "made", l.made(moved), "node", name(e.Node), "instance", quote(e.Node), "redis", name(e.Redis), "service", quote(e.Service),
 		"entry", entry, "before", before, "off", off, "for", e.For.String(),
 		"at", clock(e.At), "from", clock(e.From), "to", clock(e.To)).add(p.en, p.zh).String()
+}
+
+// moved says that locks moved, or still move.
+func (l Lang) moved(e incident.Evidence) string {
+	if e.To.IsZero() {
+		return l.of("have been moving", "正")
+	}
+	return l.of("moved", "")
+}
+
+// span says from when to when the locks moved of which a row says so.
+func (l Lang) span(e incident.Evidence) string {
+	if e.To.IsZero() {
+		return l.of("since "+clock(e.From), "自 "+clock(e.From)+" 起")
+	}
+	return l.of("from "+clock(e.From)+" to "+clock(e.To), "从 "+clock(e.From)+" 到 "+clock(e.To)+" ")
+}
+
+// made says who made a switch.
+func (l Lang) made(b incident.Between) string {
+	if b.By == "" {
+		return ""
+	}
+	return l.of(", made by "+quote(b.By), "（由 "+quote(b.By)+" 发起）")
 }
 
 // What an event says that was not about an outage.

@@ -73,6 +73,9 @@ func sampleEvidence() (list []incident.Evidence) {
 	for _, k := range incident.Kinds {
 		e := incident.Evidence{At: at, Node: "h:1", Kind: k, Service: "orders", Redis: `h:2; "x"`, From: at.Add(-9 * time.Second), To: at.Add(-8 * time.Second),
 			For: 1500 * time.Millisecond, Entry: &watch.Entry{Kind: watch.Agreed, Node: "h:4"}, Stored: "what an older version stored"}
+		if k == incident.Switched {
+			e.Switch = &incident.Between{Epoch: 3, From: "redis1", To: "sql2"}
+		}
 		if k != incident.Reported {
 			list = append(list, e)
 		}
@@ -80,6 +83,8 @@ func sampleEvidence() (list []incident.Evidence) {
 			list = append(list, e)
 		}
 	}
+	list = append(list, incident.Evidence{At: at, Kind: incident.Switched, Service: "orders", From: at,
+		Switch: &incident.Between{Epoch: 3, From: "redis", To: `sql "2"`, By: "alice"}})
 	report := incident.Report{Verdict: notify.VerdictLost, Service: "orders", Key: `a"; granted {node}`}
 	say := func(r incident.Report) {
 		list = append(list, incident.Evidence{At: at, Kind: incident.Reported, Report: &r})
