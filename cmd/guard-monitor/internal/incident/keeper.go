@@ -28,6 +28,9 @@ const MaxBehind = 20
 // Moving reports whether locks move from one engine to another.
 func (k Keeper) Moving() bool { return !k.Settled && k.From != k.To }
 
+// Missing is how many instances do not know the record.
+func (k Keeper) Missing() int { return k.Instances - k.Knowing }
+
 // KeepersOf returns the keepers by the last heartbeats of instances, which are in order of
 // service, and by the switches that are known. They are in order of service.
 func KeepersOf(beats []Heartbeat, switches []Switch) (list []Keeper) {

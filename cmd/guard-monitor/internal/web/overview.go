@@ -35,6 +35,7 @@ type overviewData struct {
 	Latest    []store.Received    // the newest first
 	Beat      *incident.Heartbeat // the newest
 	Services  []serviceHealth
+	Keepers   []incident.Keeper // of the services that can switch
 	Silent    int
 	Dead      int // letters
 	DeadKnown bool
@@ -55,7 +56,8 @@ type openCounts struct {
 
 type serviceHealth struct {
 	incident.Heartbeat
-	Silent bool `json:"silent"` // as the tracker has found: an incident says so
+	Silent bool             `json:"silent"`           // as the tracker has found: an incident says so
+	Keeper *incident.Keeper `json:"switch,omitempty"` // nil: it has one engine, or says nothing
 }
 
 type clusterHealth struct {
@@ -183,8 +185,12 @@ func (h *Handler) findServices(ctx context.Context, d *overviewData) error {
 		silent[i.Service] = true
 	}
 	d.Silent = len(silent)
+	keepers, err := h.findKeepers(ctx, d)
+	if err != nil {
+		return err
+	}
 	for i, b := range beats {
-		s := serviceHealth{b, silent[b.Service]}
+		s := serviceHealth{b, silent[b.Service], keepers[b.Service]}
 		if len(d.Services) < store.MaxRows {
 			d.Services = append(d.Services, s)
 		}
@@ -193,6 +199,26 @@ func (h *Handler) findServices(ctx context.Context, d *overviewData) error {
 		}
 	}
 	return nil
+}
+
+// findKeepers finds which engines keep the locks of services that can switch, and returns
+// that by service, too.
+func (h *Handler) findKeepers(ctx context.Context, d *overviewData) (map[string]*incident.Keeper, error) {
+	beats, err := h.cfg.Store.Switching(ctx)
+	if err != nil || len(beats) == 0 {
+		return nil, err
+	}
+	switches, err := h.cfg.Store.Switches(ctx, time.Time{})
+	if err != nil {
+		return nil, err
+	}
+	all := incident.KeepersOf(beats, switches)
+	byService := make(map[string]*incident.Keeper, len(all))
+	for i, k := range all {
+		byService[k.Service] = &all[i]
+	}
+	d.Keepers = all[:min(len(all), store.MaxRows)]
+	return byService, nil
 }
 
 // health returns, for each watched Redis, how many nodes answer, and whether that is

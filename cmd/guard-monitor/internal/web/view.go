@@ -245,6 +245,15 @@ func (v *view) Span(d time.Duration) string {
 	return strconv.Itoa(n) + " " + unit
 }
 
+// Names is a list of foreign names.
+func (v *view) Names(names []string) string {
+	shown := make([]string, len(names))
+	for i, name := range names {
+		shown[i] = line(name)
+	}
+	return strings.Join(shown, v.T("list.and"))
+}
+
 // Count is a number, or the least that it is.
 func (v *view) Count(c store.Bounded) string { return counted(c.N, c.More) }
 

@@ -64,6 +64,8 @@ type Store interface {
 	Notifications(ctx context.Context, incidentID string, n int) ([]store.Notification, error)
 	Timeline(ctx context.Context, f store.TimelineFilter) ([]watch.Entry, error)
 	Heartbeats(ctx context.Context) ([]incident.Heartbeat, error)
+	Switching(ctx context.Context) ([]incident.Heartbeat, error)
+	Switches(ctx context.Context, since time.Time) ([]incident.Switch, error)
 	AllSilences(ctx context.Context, n int) ([]incident.Silence, error)
 	AuditLines(ctx context.Context, n int) ([]store.AuditLine, error)
 
