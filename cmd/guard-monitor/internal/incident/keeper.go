@@ -23,7 +23,7 @@ type Keeper struct {
 }
 
 // MaxBehind bounds the names of a Keeper.
-const MaxBehind = 20
+const MaxBehind = 10
 
 // Moving reports whether locks move from one engine to another.
 func (k Keeper) Moving() bool { return !k.Settled && k.From != k.To }

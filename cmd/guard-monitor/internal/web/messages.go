@@ -105,7 +105,7 @@ var messages = map[string]message{
 	"kept.by":         {"by %s", "由 %s 发起"},
 	"kept.known":      {"known to %d of %d instances", "%d/%d 个实例已知晓"},
 	"kept.behind":     {"not to %s", "尚未知晓：%s"},
-	"kept.late":       {"The switch is over. See operations: an instance that is behind.", "切换已结束。见运维文档：落后的实例。"},
+	"kept.late":       {"Each instance should know of it by now.", "此时每个实例都应已知晓。"},
 
 	"incident":          {"Incident", "事故"},
 	"incidents.none":    {"No incident fits.", "没有符合条件的事故。"},

@@ -44,6 +44,14 @@ func (s *site) trouble(tb testing.TB) {
 	if err := s.store.Acknowledge(tb.Context(), incidentID, "alice", now.Add(-2*time.Minute)); err != nil {
 		tb.Fatal(err)
 	}
+	over := incident.Record{Epoch: 4, From: "redis-of-the-warehouse", To: "sql", By: "first process", Settled: true}
+	moving := incident.Record{Epoch: 2, From: "redis", To: "sql", By: "alice", Left: 41 * time.Second}
+	s.report(tb, "orders", "orders-1", 0, moving)
+	s.report(tb, "orders", "orders-2", 0, incident.Record{})
+	s.report(tb, "payments", "payments-1", 0, over)
+	for n := range incident.MaxBehind {
+		s.report(tb, "payments", fmt.Sprintf("payments-5d8c7b9f4-%05d", n), 0, incident.Record{})
+	}
 }
 
 // Nothing is wider than the screen, and dark is dark.
