@@ -3,6 +3,8 @@ package main_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,7 +28,6 @@ import (
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/memlock"
 	"github.com/belaygo/belay/lock/redislock"
-	"github.com/belaygo/belay/lock/sqllock"
 	"github.com/belaygo/belay/lock/switchlock"
 	"github.com/belaygo/belay/notify/outbox"
 	"github.com/belaygo/belay/notify/rabbitmq"
@@ -84,14 +85,14 @@ func metricNames(t *testing.T) (names []string) {
 	t.Cleanup(func() { client.Close() })
 	engine, err := redislock.New(client, redislock.Config{})
 	check(t, err)
-	source, err := sqllock.NewSource(sqlDB, sqllock.SQLite, "orders")
-	check(t, err)
-	switched, err := switchlock.New(switchlock.Config{Source: source, Engines: map[string]lock.Engine{"redis": engine}, First: "redis"})
-	check(t, err)
-	t.Cleanup(func() { check(t, switched.Close(context.Background())) })
 	locker, err := lock.New(memlock.New(), lock.Config{})
 	check(t, err)
 	t.Cleanup(func() { check(t, locker.Close(context.Background())) })
+	switched, err := switchlock.New(switchlock.Config{
+		Source: noSource{}, Engines: map[string]lock.Engine{"memory": memlock.New()}, First: "memory", Logger: slog.New(slog.DiscardHandler),
+	})
+	check(t, err)
+	t.Cleanup(func() { check(t, switched.Close(context.Background())) })
 	publisher, err := rabbitmq.New(deadURL, rabbitmq.Config{})
 	check(t, err)
 	t.Cleanup(func() { check(t, publisher.Close(context.Background())) })
@@ -118,7 +119,7 @@ func metricNames(t *testing.T) (names []string) {
 
 	name := regexp.MustCompile(`fqName: "([^"]+)"`)
 	for _, c := range []prometheus.Collector{
-		engine, switched, locker, publisher, poster, consumer, endpoint, box, g, mon, dispatcher, monitor.NewState(st, nil, nil),
+		engine, locker, switched, publisher, poster, consumer, endpoint, box, g, mon, dispatcher, monitor.NewState(st, nil, nil),
 	} {
 		descs := make(chan *prometheus.Desc, 100)
 		c.Describe(descs)
@@ -128,6 +129,13 @@ func metricNames(t *testing.T) (names []string) {
 		}
 	}
 	return names
+}
+
+// noSource is a source that can't be read.
+type noSource struct{ switchlock.Source }
+
+func (noSource) Read(context.Context) (switchlock.Record, error) {
+	return switchlock.Record{}, errors.New("no record")
 }
 
 func check(t *testing.T, err error) {
