@@ -96,7 +96,9 @@ func (i *instance) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	box, err := outbox.New(db, outbox.Config{Relay: broker, Logger: log})
+	forward := outbox.Config{Relay: broker, Logger: log}
+	i.heartbeats(&forward, engine)
+	box, err := outbox.New(db, forward)
 	if err != nil {
 		return err
 	}

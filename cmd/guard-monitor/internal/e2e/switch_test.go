@@ -230,6 +230,7 @@ func redisIsLeft(t *testing.T, s *stage) string {
 		t.Errorf("locks were back after %v, want at most 2 s more than a switch, which is %v", took, r.Cross)
 	}
 	testwait.Until(t, "both have said that the outage has ended", func() bool { _, ended := outages(); return maps.Equal(ended, once) })
+	s.shown("sql")
 	s.sellsOn(stock)
 
 	server.Start()
