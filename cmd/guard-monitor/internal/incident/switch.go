@@ -36,9 +36,10 @@ type Switch struct {
 // near is how much earlier or later than its report a switch may have an effect.
 const near = 5 * time.Second
 
-// meets reports whether locks moved in a time.
+// meets reports whether locks moved in a time. Of a switch that was over when it was first
+// reported, nobody knows when it was.
 func (s Switch) meets(from, to time.Time) bool {
-	return !to.Before(s.SeenAt.Add(-near)) && (s.OverAt.IsZero() || !from.After(s.OverAt.Add(near)))
+	return !s.OverAt.Equal(s.SeenAt) && !to.Before(s.SeenAt.Add(-near)) && (s.OverAt.IsZero() || !from.After(s.OverAt.Add(near)))
 }
 
 // row is the evidence that locks moved.

@@ -129,6 +129,21 @@ func TestIncidentBesideASwitch(t *testing.T) {
 	}
 }
 
+// TestSwitchThatNobodySaw: guard-monitor was away, and does not know when locks moved.
+func TestSwitchThatNobodySaw(t *testing.T) {
+	b := newBench(t)
+	b.report(incident.Record{Epoch: 1, From: "redis", To: "redis", Settled: true})
+	b.send("k", nil)
+	b.settle()
+	b.round(time.Second)
+	if list, err := b.store.Switches(t.Context(), time.Time{}); err != nil || len(list) != 1 {
+		t.Errorf("%d switches, %v", len(list), err)
+	}
+	if rows := moved(b.incidents(1)[0]); len(rows) != 0 {
+		t.Errorf("evidence %+v", rows)
+	}
+}
+
 // TestIncidentThatComesBackAfterASwitch: the switch was in its earlier time.
 func TestIncidentThatComesBackAfterASwitch(t *testing.T) {
 	b := newBench(t)

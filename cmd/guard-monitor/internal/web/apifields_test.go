@@ -21,9 +21,8 @@ func TestAPINames(t *testing.T) {
 	s.add(t, ev)
 	s.explain(t, func(i *incident.Incident) { i.MergedInto = "other" })
 	s.failover(t, time.Now())
-	if err := s.store.AddHeartbeat(t.Context(), incident.Heartbeat{Service: "orders", Instance: "1", Every: time.Second, At: time.Now(), ReceivedAt: time.Now()}); err != nil {
-		t.Fatal(err)
-	}
+	s.report(t, "orders", "1", 0, incident.Record{Epoch: 2, From: "redis", To: "sql", By: "alice", Left: time.Minute})
+	s.report(t, "orders", "2", 0, incident.Record{})
 	s.do(t, "POST", "/incidents/"+incidentID+"/ack", "by=bob")
 	s.do(t, "POST", "/api/v1/silences", `{"by":"bob","matchers":[{"field":"service","value":"orders"}],"duration":"90m","comment":"c"}`)
 	s.do(t, "DELETE", "/api/v1/silences/1", `{"by":"eve"}`)
@@ -38,7 +37,8 @@ func TestAPINames(t *testing.T) {
 		"timeline":           "id at since kind cluster shard node peer numbers text",
 		"clusters":           "name mode seen_at stale nodes",
 		"clusters nodes":     "addr up role epoch",
-		"services":           "service instance received_at every_seconds silent",
+		"services":           "service instance received_at every_seconds silent switch",
+		"services switch":    "epoch from to by settled since moves_until instances knowing behind late",
 		"silences":           "id matchers start end author comment ended_by active",
 		"audit":              "id at who remote action subject",
 	} {
