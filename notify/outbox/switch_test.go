@@ -1,6 +1,8 @@
 package outbox_test
 
 import (
+	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -8,6 +10,7 @@ import (
 	"github.com/belaygo/belay/internal/heartbeat"
 	"github.com/belaygo/belay/internal/testmetric"
 	"github.com/belaygo/belay/internal/testwait"
+	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/notify/outbox"
 )
 
@@ -134,4 +137,29 @@ func TestNewsIsSentAgain(t *testing.T) {
 	testwait.Until(t, "they hold up no event", func() bool { return relay.tookAll(1) })
 	relay.answerWith(nil)
 	testwait.Until(t, "one is sent", func() bool { return testmetric.Sum(t, o, "belay_outbox_heartbeats_total") == 1 })
+}
+
+// minuteOff is the error of a destination that asks for a long pause.
+type minuteOff struct{}
+
+func (minuteOff) Error() string             { return "busy" }
+func (minuteOff) RetryAfter() time.Duration { return time.Minute }
+
+// TestNewsWhileEventsPause: that no event is relayed for a while holds up no news.
+func TestNewsWhileEventsPause(t *testing.T) {
+	db := openSQLite(t)
+	var relay beating
+	relay.failWith(func(notify.Event) error { return minuteOff{} })
+	var known record
+	var log syncBuffer
+	o := open(t, db, outbox.Config{
+		Relay: &relay, Service: "orders", HeartbeatInterval: time.Hour, Switch: known.get, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+	}.With(outbox.Limits{PollInterval: time.Millisecond}))
+	publish(t, o, 1)
+	testwait.Until(t, "the relay pauses", func() bool { return strings.Contains(log.String(), "events are not relayed") })
+	known.set(outbox.Switch{Epoch: 2, From: "redis", To: "sql"})
+	testwait.Until(t, "one tells of the record", func() bool {
+		list := relay.switches()
+		return list[len(list)-1].Epoch == 2
+	})
 }
