@@ -27,6 +27,14 @@ var outboxMutants = []mutant{
 		tests: "notify/outbox TestClockSetBack",
 	},
 	{
+		name:  "switch-waits-for-a-heartbeat",
+		loses: "guard-monitor learns of a switch when it is over.",
+		file:  "notify/outbox/heartbeat.go",
+		old:   `if !due && !h.news.due(now, known) {`,
+		new:   `if !due || h.news.due(now, known) && now.IsZero() {`,
+		tests: "notify/outbox TestHeartbeatTellsOfASwitchAtOnce",
+	},
+	{
 		name:  "timeout-is-a-confirm",
 		loses: "An event that the broker did not confirm in time is deleted.",
 		file:  "notify/outbox/relay.go",

@@ -179,6 +179,14 @@ var monitorMutants = []mutant{
 		tests: "cmd/guard-monitor/internal/incident TestStates",
 	},
 	{
+		name:  "instance-behind-a-switch-is-no-warning",
+		loses: "Nobody is warned of an instance that locks where the locks were before a switch.",
+		file:  "cmd/guard-monitor/internal/incident/keeper.go",
+		old:   `k.Late = k.Settled`,
+		new:   `k.Late = k.Settled && k.Knowing > k.Instances`,
+		tests: "cmd/guard-monitor/internal/incident TestKeepers",
+	},
+	{
 		name:  "explained-before-the-facts-are-in",
 		loses: "An alert says that the cause is unknown, as Redis was not looked at yet.",
 		file:  "cmd/guard-monitor/internal/incident/group.go",
