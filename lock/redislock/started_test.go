@@ -84,7 +84,7 @@ func TestStartedNeedsSingleServer(t *testing.T) {
 	}
 	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
 	defer client.Close()
-	if _, err := redislock.New(client, cfg); err == nil || !strings.Contains(err.Error(), "needs Open") {
+	if _, err := redislock.New(client, cfg); err == nil || !strings.Contains(err.Error(), "only with Open") {
 		t.Errorf("error of New is %v", err)
 	}
 	if _, err := openOn(t, client).Started(); err == nil {

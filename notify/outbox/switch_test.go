@@ -139,17 +139,17 @@ func TestNewsIsSentAgain(t *testing.T) {
 	testwait.Until(t, "one is sent", func() bool { return testmetric.Sum(t, o, "belay_outbox_heartbeats_total") == 1 })
 }
 
-// minuteOff is the error of a destination that asks for a long pause.
-type minuteOff struct{}
+// busyError is the error of a destination that asks for a long pause.
+type busyError struct{}
 
-func (minuteOff) Error() string             { return "busy" }
-func (minuteOff) RetryAfter() time.Duration { return time.Minute }
+func (busyError) Error() string             { return "busy" }
+func (busyError) RetryAfter() time.Duration { return time.Minute }
 
 // TestNewsWhileEventsPause: that no event is relayed for a while holds up no news.
 func TestNewsWhileEventsPause(t *testing.T) {
 	db := openSQLite(t)
 	var relay beating
-	relay.failWith(func(notify.Event) error { return minuteOff{} })
+	relay.failWith(func(notify.Event) error { return busyError{} })
 	var known record
 	var log syncBuffer
 	o := open(t, db, outbox.Config{
