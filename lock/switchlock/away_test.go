@@ -388,7 +388,7 @@ func TestMisspeltEngine(t *testing.T) {
 		if s := e.State(); s.To != "aa" || s.Settled {
 			t.Errorf("locks are said to be where nobody has an engine: %+v", s)
 		}
-		if !strings.Contains(log.String(), `kept in \"aa\", which this process has no engine for`) {
+		if !strings.Contains(log.String(), `kept in \"aa\", and Config.Engines of this process has no engine of that name`) {
 			t.Errorf("the log does not say why no lock is granted:\n%s", log.String())
 		}
 		press(switchlock.Change{To: "a", GoneSince: time.Now().Add(-time.Hour)})
