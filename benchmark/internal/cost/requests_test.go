@@ -21,17 +21,27 @@ func TestRequestsKeepTheirBudget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	costs, err := b.MeasureRequests(t.Context(), 50)
-	if err := b.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(costs) == 0 {
-		t.Error("nothing was measured")
-	}
-	for _, over := range cost.OverBudget(costs) {
-		t.Error(over)
+	defer func() {
+		if err := b.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}()
+	// The counters are the servers', which others use as well. That only adds.
+	const tries = 5
+	for try := 1; ; try++ {
+		costs, err := b.MeasureRequests(t.Context(), 50)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(costs) == 0 {
+			t.Fatal("nothing was measured")
+		}
+		over := cost.OverBudget(costs)
+		if len(over) == 0 {
+			return
+		}
+		if try == tries {
+			t.Fatal(over)
+		}
 	}
 }
