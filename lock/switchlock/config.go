@@ -32,8 +32,8 @@ type Config struct {
 	// on. [Engine.Retime] changes them.
 	Lease, TTL time.Duration
 	// Logger gets a line for each switch, a warning when the record can't be read, and an
-	// error when the source has lost a record.
-	// Defaults to slog.Default().
+	// error when the source has lost a record, or the record names an engine that Engines
+	// lacks. Defaults to slog.Default().
 	Logger *slog.Logger
 }
 

@@ -42,10 +42,10 @@
 //     the same owner. A lock that is not in both keeps its deadline.
 //
 // After that time a process needs the new engine only. The first process that has come so far,
-// and has that engine, marks the record as settled. Then another switch can begin. Before that, locks can only
-// go back to the engine that they came from, which is a switch, too. A lock that was in both
-// engines, and is released after that time, stays in the old one until its ttl has passed. If
-// locks go back that soon, such a lock can't be acquired before that.
+// and has that engine, marks the record as settled. Then another switch can begin. Before that,
+// locks can only go back to the engine that they came from, which is a switch, too. A lock that
+// was in both engines, and is released after that time, stays in the old one until its ttl has
+// passed. If locks go back that soon, such a lock can't be acquired before that.
 //
 // Tokens of the new engine continue those of the old one. While some processes have read the
 // record of a switch and others have not, tokens of holders that follow each other within

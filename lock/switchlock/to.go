@@ -149,8 +149,8 @@ func base(before, newest, token int64) (int64, error) {
 }
 
 // newest returns a token that no lock of an engine exceeds. An engine that does not answer may
-// have granted more locks since this process saw a token of it. So newest adds
-// more to a counter than it can have granted, and takes the time for a clock.
+// have granted more locks since this process saw a token of it. So newest adds more to a counter
+// than it can have granted, and takes the time for a clock.
 func (e *Engine) newest(ctx context.Context, name string) int64 {
 	if engine := e.cfg.Engines[name]; engine != nil {
 		if token, err := try(ctx, engine); err == nil {

@@ -13,9 +13,10 @@ import (
 const sessionTimeout = 28 * time.Second
 
 // The leader is killed, and started again when another has followed; then that one stands
-// still for so long that it is deposed, and one is cut off from its peers; one, and then all,
-// lose their answers for longer than the ttl. A process that stands still, and one that is killed, keeps its locks until its
-// session expires, and does not believe in them any more then.
+// still for so long that it is deposed; one server, and then all, lose their answers for longer
+// than the ttl; and a leader is cut off from its peers. A process that stands still, and one
+// that is killed, keeps its locks until its session expires, and does not believe in them any
+// more then.
 func TestHistory(t *testing.T) {
 	ensemble := teststack.StartZooKeeper(t, "zkhistory")
 	var links []*locktest.Link
