@@ -163,7 +163,7 @@ func TestOneWarningForALock(t *testing.T) {
 	}
 	defer func() { _ = e.Close(context.Background()) }()
 	acquire(t, e, mine, 100*time.Millisecond)
-	testwait.Until(t, "it is tried three times", func() bool { return tries.Load() == 3 })
+	testwait.Until(t, "it is tried three times", func() bool { return tries.Load() >= 3 })
 	if n := strings.Count(log.String(), "WARN"); n != 1 {
 		t.Errorf("%d warnings, want 1:\n%s", n, log.String())
 	}
