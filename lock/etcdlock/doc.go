@@ -31,7 +31,7 @@
 //
 // When an acquire gets no answer, etcd may execute it later. So the engine takes another lease,
 // and moves each lock to it when the lock is renewed. A lock that the acquire leaves ends with
-// the old lease.
+// the old lease. The engine does the same when such a move gets no answer.
 //
 // # What is different from other engines
 //

@@ -126,8 +126,9 @@ func (l *lease) take(ctx context.Context) error {
 func (l *lease) give() { <-l.turn }
 
 // drop makes later acquires use another lease. Locks that are bound to this one move when they are
-// renewed. A lock that is not renewed ends with this lease, even if its acquire got no answer and is
-// executed later. drop does not wait for a turn, which may last as long as another caller's context.
+// renewed. A lock that is not renewed ends with this lease, even if its acquire or its move here got
+// no answer and is executed later. drop does not wait for a turn, which may last as long as another
+// caller's context.
 func (l *lease) drop(id clientv3.LeaseID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -2,6 +2,7 @@ package etcdlock
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -31,20 +32,21 @@ func (e *Engine) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration
 		return fail(err)
 	}
 	defer e.running.Done()
-	id, err := e.leases.of(ttl).keep(ctx, e.client, 0)
+	le := e.leases.of(ttl)
+	id, err := le.keep(ctx, e.client, 0)
 	if err != nil {
 		return fail(err)
 	}
 	done := 0
 	for part := range slices.Chunk(rs, maxOps) {
-		e.renew(ctx, part, id, ttl, errs[done:])
+		e.renew(ctx, part, le, id, errs[done:])
 		done += len(part)
 	}
 	return errs
 }
 
 // renew renews as many locks as one transaction can read, and sets their errs.
-func (e *Engine) renew(ctx context.Context, rs []lock.Request, id clientv3.LeaseID, ttl time.Duration, errs []error) {
+func (e *Engine) renew(ctx context.Context, rs []lock.Request, le *lease, id clientv3.LeaseID, errs []error) {
 	for i, r := range rs {
 		h := hold{r.Key, r.Owner}
 		if !e.holds.begin(h) {
@@ -55,7 +57,7 @@ func (e *Engine) renew(ctx context.Context, rs []lock.Request, id clientv3.Lease
 	}
 	all, err := e.read(ctx, rs)
 	if err == nil {
-		e.moveAll(ctx, rs, all, id, errs)
+		e.moveAll(ctx, rs, all, le, id, errs)
 	}
 	for i, r := range rs {
 		switch {
@@ -63,7 +65,7 @@ func (e *Engine) renew(ctx context.Context, rs []lock.Request, id clientv3.Lease
 		case err != nil:
 			errs[i] = err
 		default:
-			errs[i] = e.renewed(ctx, r, all[i], id, ttl)
+			errs[i] = e.renewed(ctx, r, all[i], le, id)
 		}
 	}
 }
@@ -88,7 +90,7 @@ func (e *Engine) read(ctx context.Context, rs []lock.Request) ([]*found, error) 
 
 // moveAll binds the locks to the lease that are bound to another one, unless one of them has
 // changed: then each is moved on its own.
-func (e *Engine) moveAll(ctx context.Context, rs []lock.Request, all []*found, id clientv3.LeaseID, errs []error) {
+func (e *Engine) moveAll(ctx context.Context, rs []lock.Request, all []*found, le *lease, id clientv3.LeaseID, errs []error) {
 	var these []int
 	var same []clientv3.Cmp
 	var puts []clientv3.Op
@@ -107,7 +109,7 @@ func (e *Engine) moveAll(ctx context.Context, rs []lock.Request, all []*found, i
 	for _, i := range these {
 		switch {
 		case err != nil:
-			errs[i] = c.err("move", err)
+			errs[i] = unmoved(c.err("move", err), le, id)
 		case res.Succeeded:
 			all[i].lease, all[i].modified = id, res.Header.Revision
 		}
@@ -116,17 +118,26 @@ func (e *Engine) moveAll(ctx context.Context, rs []lock.Request, all []*found, i
 
 // renewed ends the renewal of a lock that was read after the lease was kept alive. If the lock is
 // still bound to another lease, renewed moves it to this one.
-func (e *Engine) renewed(ctx context.Context, r lock.Request, f *found, id clientv3.LeaseID, ttl time.Duration) (err error) {
+func (e *Engine) renewed(ctx context.Context, r lock.Request, f *found, le *lease, id clientv3.LeaseID) (err error) {
 	h := hold{r.Key, r.Owner}
 	if f != nil && f.owner == r.Owner && f.lease != id {
 		if f, err = e.move(ctx, r, f, id); err != nil {
-			return err
+			return unmoved(err, le, id)
 		}
 	}
 	if f == nil || f.owner != r.Owner {
 		e.holds.remove(h)
 		return lock.ErrNotHeld
 	}
-	e.holds.add(h, f.modified, ttl)
+	e.holds.add(h, f.modified, le.ttl)
 	return nil
+}
+
+// unmoved returns the error of a move. Without an answer the lock may be bound to the lease, and has
+// another revision than the engine knows, so the engine can't delete it: it ends with the lease.
+func unmoved(err error, le *lease, id clientv3.LeaseID) error {
+	if errors.Is(err, lock.ErrNoAnswer) {
+		le.drop(id)
+	}
+	return err
 }

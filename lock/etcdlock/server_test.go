@@ -229,6 +229,31 @@ func TestLocksMoveTogether(t *testing.T) {
 	}
 }
 
+// TestUnansweredMove: a renewal moves a lock to another lease, and gets no answer. If nobody
+// renews the lock after that, it ends, however long other locks go on.
+func TestUnansweredMove(t *testing.T) {
+	const ttl = 3 * time.Second
+	var silent atomic.Bool // about what is written
+	e := openWith(t, grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, in, out any, conn *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+		err := call(ctx, method, in, out, conn, opts...)
+		if txn, ok := in.(*pb.TxnRequest); ok && txn.Success[0].GetRequestPut() != nil && silent.Load() {
+			return rpctypes.ErrGRPCTimeout
+		}
+		return err
+	}))
+	acquire(t, e, mine, ttl)
+	silent.Store(true)
+	_, err := e.Acquire(t.Context(), lock.Request{Key: "other", Owner: "me:1"}, ttl) // so there is another lease
+	wantIs(t, err, lock.ErrNoAnswer)
+	wantIs(t, e.Renew(t.Context(), []lock.Request{mine}, ttl)[0], lock.ErrNoAnswer)
+	silent.Store(false)
+	testwait.Until(t, "it has ended", func() bool {
+		_, _ = e.Acquire(t.Context(), lock.Request{Key: "last", Owner: "me:1"}, ttl) // so the lease goes on
+		h, err := e.Inspect(t.Context(), mine.Key)
+		return err == nil && h.Owner == ""
+	})
+}
+
 // TestWatchOnClosedClient: Watch returns, though there is no client any more.
 func TestWatchOnClosedClient(t *testing.T) {
 	client := newClient(t, teststack.Etcd(t))
