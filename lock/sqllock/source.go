@@ -96,8 +96,8 @@ func (s *Source) Swap(ctx context.Context, old, next switchlock.Record) error {
 	})
 }
 
-// transact runs one statement in a transaction of its own, so that autocommit does not matter: a
-// read must not belong to a transaction that began long ago, and a write must be committed.
+// transact runs f in a transaction of its own, so that autocommit does not matter: a read must
+// not belong to a transaction that began long ago, and a write must be committed.
 func (s *Source) transact(ctx context.Context, what string, f func(tx *sql.Tx) error) (err error) {
 	defer func() {
 		if err != nil && !errors.Is(err, switchlock.ErrChanged) {
