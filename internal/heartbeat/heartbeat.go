@@ -51,7 +51,7 @@ func (h *Heartbeat) Validate() error {
 	case h.Backlog < 0:
 		return cloudevent.Invalid("backlog %d is negative", h.Backlog)
 	}
-	return h.Switch.validate()
+	return h.Switch.Validate()
 }
 
 // MarshalJSON returns the heartbeat as CloudEvents JSON, if it is valid.

@@ -17,7 +17,8 @@ type Switch struct {
 	Left    time.Duration `json:"left_ms"`      // for how long the instance still needs both; carried in whole milliseconds
 }
 
-func (s *Switch) validate() error {
+// Validate checks what a heartbeat says of a switch. Its errors match notify.ErrInvalidEvent.
+func (s *Switch) Validate() error {
 	switch {
 	case *s == Switch{}:
 		return nil

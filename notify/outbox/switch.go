@@ -40,12 +40,17 @@ func (n *news) rest() time.Duration {
 	return n.poll
 }
 
-// look returns what is known now.
+// look returns what is known now. If that can't be, it returns the zero Switch: without a
+// heartbeat the process would be taken for dead.
 func (n *news) look() heartbeat.Switch {
 	if n.know == nil {
 		return heartbeat.Switch{}
 	}
-	return heartbeat.Switch(n.know())
+	s := heartbeat.Switch(n.know())
+	if s.Validate() != nil {
+		return heartbeat.Switch{}
+	}
+	return s
 }
 
 // due reports whether what is known is another record than was told, and may be sent.

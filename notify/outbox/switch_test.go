@@ -139,6 +139,20 @@ func TestNewsIsSentAgain(t *testing.T) {
 	testwait.Until(t, "one is sent", func() bool { return testmetric.Sum(t, o, "belay_outbox_heartbeats_total") == 1 })
 }
 
+// TestImpossibleSwitch: a heartbeat says first of all that the process lives.
+func TestImpossibleSwitch(t *testing.T) {
+	db := openSQLite(t)
+	var relay beating
+	var known record
+	known.set(outbox.Switch{To: "sql", Left: -time.Second})
+	open(t, db, outbox.Config{Relay: &relay, Service: "orders", Switch: known.get})
+	testwait.Until(t, "a heartbeat", func() bool { return len(relay.all()) > 0 })
+	h := relay.all()[0]
+	if err := h.Validate(); err != nil || h.Switch != (heartbeat.Switch{}) {
+		t.Errorf("heartbeat says %+v, %v", h.Switch, err)
+	}
+}
+
 // busyError is the error of a destination that asks for a long pause.
 type busyError struct{}
 
