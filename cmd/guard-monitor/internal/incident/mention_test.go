@@ -36,6 +36,20 @@ func TestBelieveKeepsTheSwitch(t *testing.T) {
 	}
 }
 
+// TestMentionEnds: a row that says that locks still move is brought up to date, however soon
+// the switch is over.
+func TestMentionEnds(t *testing.T) {
+	s := Switch{Service: "orders", Between: Between{Epoch: 2, From: "redis", To: "sql"}, SeenAt: heardAt}
+	i := Incident{Service: "orders", Cause: Failover, FirstAt: heardAt, LastAt: heardAt}
+	if !i.mention(s) {
+		t.Error("the switch is not said")
+	}
+	s.OverAt = heardAt.Add(50 * time.Millisecond)
+	if !i.mention(s) || !i.Evidence[0].To.Equal(s.OverAt) || len(i.Evidence) != 1 {
+		t.Errorf("evidence %+v", i.Evidence)
+	}
+}
+
 func TestWhenASwitchMeets(t *testing.T) {
 	over := Switch{SeenAt: heardAt, OverAt: heardAt.Add(40 * time.Second)}
 	moving := Switch{SeenAt: heardAt}
@@ -53,6 +67,8 @@ func TestWhenASwitchMeets(t *testing.T) {
 		{moving, time.Hour, time.Hour, true},
 		{moving, -time.Hour, -time.Minute, false},
 		{Switch{SeenAt: heardAt, OverAt: heardAt}, 0, 0, false},
+		{Switch{SeenAt: heardAt, OverAt: heardAt.Add(50 * time.Millisecond)}, 0, 0, false},
+		{Switch{SeenAt: heardAt, OverAt: heardAt.Add(time.Second)}, 0, 0, true},
 	} {
 		if got := tt.s.meets(heardAt.Add(tt.from), heardAt.Add(tt.to)); got != tt.want {
 			t.Errorf("%+v from %v to %v: %t", tt.s, tt.from, tt.to, got)

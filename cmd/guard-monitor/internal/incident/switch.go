@@ -36,10 +36,16 @@ type Switch struct {
 // near is how much earlier or later than its report a switch may have an effect.
 const near = 5 * time.Second
 
-// meets reports whether locks moved in a time. Of a switch that was over when it was first
-// reported, nobody knows when it was.
+// shortest is less than a switch takes, from its first report to its end.
+const shortest = time.Second
+
+// timed reports whether it is known when locks moved. It is not if the switch was over when it
+// was first reported, or if its reports waited for guard-monitor and came at once.
+func (s Switch) timed() bool { return s.OverAt.IsZero() || s.OverAt.Sub(s.SeenAt) >= shortest }
+
+// meets reports whether locks moved in a time.
 func (s Switch) meets(from, to time.Time) bool {
-	return !s.OverAt.Equal(s.SeenAt) && !to.Before(s.SeenAt.Add(-near)) && (s.OverAt.IsZero() || !from.After(s.OverAt.Add(near)))
+	return s.timed() && !to.Before(s.SeenAt.Add(-near)) && (s.OverAt.IsZero() || !from.After(s.OverAt.Add(near)))
 }
 
 // row is the evidence that locks moved.
@@ -69,16 +75,16 @@ func (t *Tracker) switched(ctx context.Context, now time.Time) error {
 	return d.save(ctx)
 }
 
-// mention adds a switch to the evidence if the incident is about locks that moved meanwhile.
-// It reports whether that is news.
+// mention adds a switch to the evidence if the incident is about locks that moved meanwhile, or
+// brings its row up to date. It reports whether that is news.
 func (i *Incident) mention(s Switch) bool {
-	if s.Service != i.Service || i.Cause == HeartbeatSilent || i.Cause == UnknownCommit || !s.meets(i.began(), i.LastAt) {
+	if s.Service != i.Service || i.Cause == HeartbeatSilent || i.Cause == UnknownCommit {
 		return false
 	}
 	row := s.row()
 	n := slices.IndexFunc(i.Evidence, func(e Evidence) bool { return e.Kind == Switched && *e.Switch == s.Between })
 	switch {
-	case n < 0 && len(i.Evidence) >= maxEvidence, n >= 0 && i.Evidence[n].same(row):
+	case n < 0 && (len(i.Evidence) >= maxEvidence || !s.meets(i.began(), i.LastAt)), n >= 0 && i.Evidence[n].same(row):
 		return false
 	case n < 0:
 		i.Evidence = append(i.Evidence, row)

@@ -144,6 +144,20 @@ func TestSwitchThatNobodySaw(t *testing.T) {
 	}
 }
 
+// TestReportsThatWaited: RabbitMQ kept the heartbeats while guard-monitor was away, and hands
+// all of them out at once.
+func TestReportsThatWaited(t *testing.T) {
+	b := newBench(t)
+	b.send("k", nil)
+	b.report(there)
+	b.now = b.now.Add(50 * time.Millisecond)
+	b.settle()
+	b.round(time.Second)
+	if rows := moved(b.incidents(1)[0]); len(rows) != 0 {
+		t.Errorf("evidence %+v", rows)
+	}
+}
+
 // TestIncidentThatComesBackAfterASwitch: the switch was in its earlier time.
 func TestIncidentThatComesBackAfterASwitch(t *testing.T) {
 	b := newBench(t)
