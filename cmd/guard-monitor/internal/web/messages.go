@@ -104,7 +104,7 @@ var messages = map[string]message{
 	"kept.before":     {"before: %s", "此前：%s"},
 	"kept.by":         {"by %s", "由 %s 发起"},
 	"kept.known":      {"known to %d of %d instances", "%d/%d 个实例已知晓"},
-	"kept.behind":     {"not to %s", "尚未知晓：%s"},
+	"kept.behind":     {", not to %s", "，尚未知晓：%s"},
 	"kept.late":       {"Each instance should know of it by now.", "此时每个实例都应已知晓。"},
 
 	"incident":          {"Incident", "事故"},

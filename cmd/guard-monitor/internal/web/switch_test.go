@@ -50,7 +50,7 @@ func TestSwitchIsShown(t *testing.T) {
 	s.report(t, "orders", "a", 10*time.Second, moving)
 	s.report(t, "orders", "b", 8*time.Second, moving)
 	mustContain(t, s.page(t, "/"), "moving from redis to sql", "ends", "in 32 s", "by alice", "known to 2 of 3 instances, not to c")
-	mustContain(t, s.page(t, "/", "Accept-Language", "zh"), "<h2>锁存放在哪里</h2>", "正从 redis 迁移到 sql", "32 秒后", "由 alice 发起", "2/3 个实例已知晓", "尚未知晓：c")
+	mustContain(t, s.page(t, "/", "Accept-Language", "zh"), "<h2>锁存放在哪里</h2>", "正从 redis 迁移到 sql", "32 秒后", "由 alice 发起", "2/3 个实例已知晓，尚未知晓：c")
 	mustNotContain(t, s.page(t, "/"), "Each instance should know")
 	k := s.keeper(t)
 	if k["epoch"] != 2.0 || k["from"] != "redis" || k["to"] != "sql" || k["by"] != "alice" || k["settled"] != false || k["moves_until"] == nil ||

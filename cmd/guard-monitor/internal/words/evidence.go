@@ -85,7 +85,7 @@ func (l Lang) span(e incident.Evidence) string {
 	if e.To.IsZero() {
 		return l.of("since "+clock(e.From), "自 "+clock(e.From)+" 起")
 	}
-	return l.of("from "+clock(e.From)+" to "+clock(e.To), "从 "+clock(e.From)+" 到 "+clock(e.To)+" ")
+	return l.of("from "+clock(e.From)+" to "+clock(e.To), "于 "+clock(e.From)+" 至 "+clock(e.To)+" 间")
 }
 
 // made says who made a switch.
