@@ -14,15 +14,20 @@ import (
 // made long ago. One that a newer record has replaced, as another instance says, is no news.
 func addSwitch(ctx context.Context, tx *sql.Tx, service string, h incident.Heartbeat) error {
 	r := h.Record
-	if r.Epoch == 0 || r.From == r.To {
+	if r.Epoch == 0 {
 		return nil
 	}
 	at, from, to := micros(h.ReceivedAt), text.Clip(r.From, MaxText), text.Clip(r.To, MaxText)
+	// A newer record is written only when the switch before is over, or goes back.
+	_, err := tx.ExecContext(ctx, `UPDATE switches SET over_at = ? WHERE service = ? AND epoch < ? AND over_at = 0`, at, service, r.Epoch)
+	if err != nil || r.From == r.To {
+		return err
+	}
 	var over int64
 	if r.Settled {
 		over = at
 	}
-	_, err := tx.ExecContext(ctx, `UPDATE switches SET over_at = ? WHERE service = ? AND epoch = ? AND origin = ? AND target = ? AND over_at = 0`,
+	_, err = tx.ExecContext(ctx, `UPDATE switches SET over_at = ? WHERE service = ? AND epoch = ? AND origin = ? AND target = ? AND over_at = 0`,
 		over, service, r.Epoch, from, to)
 	if err != nil {
 		return err
