@@ -75,9 +75,17 @@ func (h *history) broke(c *call, until int64) bool {
 	return c.lost != "" || slices.ContainsFunc(h.faults, func(f fault) bool {
 		mine := f.Kind == databaseKilled || f.Kind == cut && f.Subject == c.session.String() ||
 			f.Kind.ofBed() && (c.unheard() || c.doubtful) || c.unheard() && f.Kind == cut && c.session.pooled()
-		return mine && f.From <= until && f.To+int64(ending) >= c.attempt
+		after := ending
+		if c.doubtful && strings.HasPrefix(f.Subject, "group-") {
+			after = viewed
+		}
+		return mine && f.From <= until && f.To+int64(after) >= c.attempt
 	})
 }
+
+// viewed is how long after a change of its group a connection may have the view before it, by
+// which a refusal at COMMIT proves nothing.
+const viewed = time.Minute
 
 // unheard reports whether a statement of the last attempt got no answer.
 func (c *call) unheard() bool { return c.broken > 0 && c.broken >= c.attempt }
