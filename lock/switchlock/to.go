@@ -79,7 +79,9 @@ func (e *Engine) To(ctx context.Context, c Change) (Record, error) {
 // Lease + TTL until it is settled, and no switch can begin before that. It returns an error that
 // matches ErrUnsettled while a switch is not settled.
 //
-// For a longer ttl of locks, call Retime first, and then set lock.Config.TTL.
+// For a longer ttl of locks, call Retime first, and then set lock.Config.TTL. For a shorter one, set
+// lock.Config.TTL of all processes first: acquires and renewals with a ttl above that of the record
+// are denied as soon as a process has read it.
 func (e *Engine) Retime(ctx context.Context, lease, ttl time.Duration) (Record, error) {
 	if err := checkTimes(lease, ttl); err != nil {
 		return Record{}, err
