@@ -11,19 +11,19 @@ import (
 )
 
 // Acquire acquires the lock on key, and waits for it until ctx ends. Then it returns an
-// error that matches *HeldError and ctx.Err(). It also waits while the engine can't be
+// error that matches *HeldError and ctx.Err(). It also waits while the engine cannot be
 // reached, as in a failover, for at most a ttl in a row. Then it returns the engine's
 // error. Each request has less than a ttl to be answered.
 //
 // The lease carries the values of ctx but not its end: it lasts until it is released
 // or lost. A lease that was handed over by a caller of this process may be lost
-// already: then the callers before may have worked without a lock.
+// already: earlier callers may have worked without a lock.
 //
 // If ctx is the context of a living lease of this Locker on key, or derived from it,
-// Acquire returns another lease on the same lock at once. The options do not matter
-// then, nor does a Close that waits for that lease. The new lease's context has the
-// values of the first one's, and the last Release releases the lock. Goroutines that
-// share such a context do not exclude each other.
+// Acquire returns another lease on that lock at once, whatever the options, even while
+// Close waits for the first lease. The new lease's context has the values of the first
+// one's, and the last Release releases the lock. Goroutines that share such a context
+// do not exclude each other.
 func (l *Locker) Acquire(ctx context.Context, key string, opts ...AcquireOption) (*Lease, error) {
 	return l.acquireCounted(ctx, newAcquireCall(key, opts))
 }
@@ -82,11 +82,11 @@ func (l *Locker) enter(ctx context.Context, c acquireCall) (admission, error) {
 		if l.queues.tryEnter(c.key) {
 			return admission{}, nil
 		}
-		head, failure := l.queues.headOf(c.key)
-		if failure != nil && !c.local {
-			return admission{}, failure
+		head, heard := l.queues.headOf(c.key)
+		if err := heard.failed(); err != nil && !c.local {
+			return admission{}, err
 		}
-		return admission{}, l.heldHere(c.key, head)
+		return admission{}, l.heldHere(c.key, head, heard)
 	}
 	a, ok := l.queues.enter(ctx, c.key, c.unlessMarked, l.closing)
 	if !ok {
@@ -100,23 +100,23 @@ func (l *Locker) enter(ctx context.Context, c acquireCall) (admission, error) {
 }
 
 // notAdmitted returns the error of a caller that did not become the head of its key's
-// queue. If the head can't reach the engine, the callers behind it that need the engine get
+// queue. If the head cannot reach the engine, the callers behind it that need the engine get
 // that error, too.
 func (l *Locker) notAdmitted(ctx context.Context, c acquireCall) error {
 	end := wait.Err(ctx)
 	if end == nil {
 		return ErrClosed
 	}
-	head, failure := l.queues.headOf(c.key)
-	if failure != nil && !c.local {
-		return fmt.Errorf("%w: %w", end, failure)
+	head, heard := l.queues.headOf(c.key)
+	if err := heard.failed(); err != nil && !c.local {
+		return fmt.Errorf("%w: %w", end, err)
 	}
-	return l.heldHere(c.key, head).endedBy(end)
+	return l.heldHere(c.key, head, heard).endedBy(end)
 }
 
 // releaseIfEnded releases a lease that was handed over if its caller's ctx ended
-// while it waited. If the lock is found lost, the caller gets the lease all the same, to
-// learn of it: nobody else will.
+// while it waited. If the lock was lost, the caller still gets the lease: no other
+// caller would learn of the loss.
 func (l *Locker) releaseIfEnded(ctx context.Context, lease *Lease) (*Lease, error) {
 	end, alive := wait.Err(ctx), lease.Err() == nil
 	if end == nil || !alive { // the caller learns of a loss
@@ -129,18 +129,29 @@ func (l *Locker) releaseIfEnded(ctx context.Context, lease *Lease) (*Lease, erro
 	if err != nil {
 		l.cfg.Logger.Debug("release lock that nobody wants any more", "key", lease.grant.key, "error", err)
 	}
-	return nil, l.heldHere(lease.grant.key, lease.grant).endedBy(end)
+	return nil, l.heldHere(lease.grant.key, lease.grant, nil).endedBy(end)
 }
 
-// heldHere returns the error of a caller that did not get the key because of another caller of this
-// process. g is the grant of that caller. It is nil if that caller waits for the lock itself.
-func (l *Locker) heldHere(key string, g *grant) *HeldError {
-	return &HeldError{Key: key, Holder: g.holder(l.now()), Local: g != nil}
+// heldHere returns the error of a caller whose key another caller of this process has. g is that
+// other caller's grant, or nil if it waits for the lock itself. In that case the error has the
+// holder in the engine's last answer.
+func (l *Locker) heldHere(key string, g *grant, heard *news) *HeldError {
+	if g == nil {
+		return &HeldError{Key: key, Holder: heard.lastHolder()}
+	}
+	return &HeldError{Key: key, Holder: g.holder(l.now()), Local: true}
 }
 
 // acquireAsHead acquires the lock from the engine, for the head of the key's queue.
 // The head leaves the queue unless it gets a lease, even if the engine panics.
 func (l *Locker) acquireAsHead(ctx context.Context, c acquireCall) (lease *Lease, err error) {
+	var first *answer
+	if c.waits {
+		var isHead bool
+		if first, isHead = l.inquire(ctx, c); !isHead {
+			return nil, l.notAdmitted(ctx, c)
+		}
+	}
 	defer func() {
 		if lease == nil {
 			l.queues.leave(c.key)
@@ -150,7 +161,7 @@ func (l *Locker) acquireAsHead(ctx context.Context, c acquireCall) (lease *Lease
 	if c.try {
 		lease, err = l.attempt(ctx, c)
 	} else {
-		lease, err = l.wait(ctx, c)
+		lease, err = l.wait(ctx, c, first)
 	}
 	if err != nil {
 		return nil, err

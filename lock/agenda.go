@@ -1,6 +1,6 @@
 package lock
 
-// An agenda is a heap of what the watchdog must look at, ordered by when.
+// An agenda is a heap of the watchdog's tasks, ordered by their times.
 type agenda[E interface {
 	next() int64
 	setIndex(i int)

@@ -10,8 +10,8 @@ import (
 	"github.com/belaygo/belay/internal/wait"
 )
 
-// attempt calls the engine once, and once more for each lock of this Locker that nobody
-// uses and that was in the way.
+// attempt calls the engine once, and once more for each unused lock of this Locker that
+// it found under the key.
 func (l *Locker) attempt(ctx context.Context, c acquireCall) (*Lease, error) {
 	released := ""
 	for {

@@ -22,9 +22,9 @@ type Bundle struct {
 }
 
 // AcquireAll acquires the locks on all keys, or none, and waits for them until ctx ends.
-// It acquires one after the other. Every process does so in the order of the keys' bytes,
-// so no two callers wait for each other. Equal keys count once; a Bundle has at most 16.
-// The error is that of Acquire for the key that was not acquired.
+// It acquires one after the other. Every process acquires in the order of the keys'
+// bytes, so no two callers wait for each other. Equal keys count once; a Bundle has at
+// most 16. The error is that of Acquire for the key that was not acquired.
 //
 // A caller holds its first keys while it waits for the others. So a busy key delays callers
 // of other keys, too. If a lock is lost before the last one is acquired, the Bundle may

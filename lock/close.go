@@ -10,13 +10,13 @@ import (
 
 // Close rejects new acquires with ErrClosed, except those inside a living lease. It ends
 // those that wait, and waits until every lease has been released or abandoned. Then it
-// releases the grants that nobody uses, until the engine has answered about each or it
-// has expired: give Close the time that a failover takes. It returns an error if there
-// were too many, so that some are left to expire.
+// releases unused grants, until the engine has answered about each or it has expired:
+// give Close the time that a failover takes. It returns an error if there were too many
+// unused grants, so that some are left to expire.
 //
-// When ctx ends first, Close returns an error that matches ctx's. The leases that are
-// left are lost, and grants that nobody uses expire. Either way no goroutine of the
-// Locker is left, unless the engine does not return. Close may be called again.
+// When ctx ends first, Close returns an error that matches ctx's. The remaining leases
+// are lost, and unused grants expire. In both cases no goroutine of the Locker is left,
+// unless the engine does not return. Close may be called again.
 func (l *Locker) Close(ctx context.Context) error {
 	l.mu.Lock()
 	if !l.closed {
@@ -77,8 +77,8 @@ func (l *Locker) leftBehind() (n int) {
 	return n
 }
 
-// halt stops the watchdog; the leases that are left are lost, and the orphans are due
-// at once, even those whose last release was answered.
+// halt stops the watchdog. The remaining leases are lost, and the orphans are due at
+// once, even those whose last release was answered.
 func (l *Locker) halt() {
 	l.mu.Lock()
 	defer l.unlock()

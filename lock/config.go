@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
+
+	"github.com/belaygo/belay/internal/background"
 )
 
 // Config adjusts a Locker. The zero value is useful.
@@ -15,17 +17,17 @@ type Config struct {
 	// Defaults to 1 s, or to a third of TTL if that is less; at most TTL.
 	RequestTimeout time.Duration
 	// HandOver is how long after the engine's grant callers of this process may
-	// hand a lock over in memory. Then it is released in the engine, so that other
-	// processes get it, too. At least one hand-over takes place whenever a caller
+	// hand a lock over in memory. Later the lock is released in the engine, so that
+	// other processes get it, too. At least one hand-over takes place whenever a caller
 	// waits. Defaults to 10 ms; negative = none.
 	HandOver time.Duration
 	// MaxHold is how long one caller may hold a lock, so that a holder that hangs is
-	// not renewed for ever. A caller that is handed over a lock has a time of its own.
-	// At this limit the context of the lease ends with a cause that matches
-	// ErrMaxHold, and Close waits for it no longer. The lock is renewed no more, but
-	// not released, as its holder may be at work: others get it when the holder calls
-	// Release, or when it has expired, up to TTL later. The key of a Local acquire is
-	// free at once. Defaults to 5 minutes; negative = no limit.
+	// not renewed for ever. After a hand-over the time starts anew. At this limit the
+	// context of the lease ends with a cause that matches ErrMaxHold, and Close waits
+	// for it no longer. The lock is not renewed any more, but not released, as its
+	// holder may be at work: others get it when the holder calls Release, or when it
+	// has expired, up to TTL later. The key of a Local acquire is free at once.
+	// Defaults to 5 minutes; negative = no limit.
 	MaxHold time.Duration
 	// Name distinguishes several Lockers of one process in metrics. Defaults to
 	// "lock".
@@ -35,9 +37,9 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// defaultMaxHold is how long one caller may hold a lock unless Config.MaxHold says
-// otherwise. It is above what an ordinary operation takes, and low enough that a
-// statement to a silent database does not keep its key locked for ever.
+// defaultMaxHold is the default of Config.MaxHold. It is longer than an ordinary
+// operation takes, and low enough that a statement to a silent database does not keep
+// its key locked for ever.
 const defaultMaxHold = 5 * time.Minute
 
 const (
@@ -67,9 +69,7 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Name == "" {
 		c.Name = "lock"
 	}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
+	c.Logger = background.Logger(c.Logger)
 	return c, nil
 }
 

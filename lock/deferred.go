@@ -1,11 +1,11 @@
 package lock
 
-// deferred is what Locker.unlock does after Locker.mu is unlocked: a logger may be
-// slow, and a context may have any number of children.
+// deferred is the work that Locker.unlock does after it has unlocked Locker.mu: a
+// logger may be slow, and a context may have any number of children.
 type deferred struct {
-	ended      []failure // of leases that their holders have not released
-	lost       []failure // to be logged one by one
-	notRenewed []failure // to be logged together
+	ended      []failure // losses of leases that their holders have not released
+	lost       []failure // losses to be logged one by one
+	notRenewed []failure // failed renewals to be logged together
 }
 
 // A failure is why a grant was lost, or not renewed.

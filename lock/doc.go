@@ -1,5 +1,5 @@
 // Package lock acquires locks that several processes share, renews them while their
-// holders work, and says when one was lost.
+// holders work, and reports when one was lost.
 //
 //	locker, err := lock.New(engine, lock.Config{})
 //	if err != nil {
@@ -16,18 +16,18 @@
 //
 // A [Locker] makes leases on keys. An [Engine] keeps the locks: lock/redislock in
 // Redis, as Redisson does, lock/sqllock in a table, lock/memlock in the memory of one
-// process; docs/engines.md has them all. It may also be a [Waker], a [Locator] and a
-// [Pinger].
+// process; docs/engines.md has them all. An Engine may also be a [Waker], a
+// [LossWatcher], a [Locator] and a [Pinger].
 //
 // # Waiting
 //
 // Callers of one process that acquire the same key queue in memory, first in, first out.
 // Only the head of the queue calls the engine. A Waker notifies it when the lock is
-// released; it polls in any case. While the engine can't be reached, as in a failover,
-// the head retries for up to a ttl.
+// released; the head polls in any case. While the engine cannot be reached, as in a
+// failover, the head retries for up to a ttl.
 //
 // A lock that is released while a caller of this process waits is handed over in
-// memory: always once, and again within Config.HandOver of the grant. Then it is
+// memory: always once, and again within Config.HandOver of the grant. Later it is
 // released in the engine, so that other processes get it, too. An engine may keep the
 // order in which processes began to wait: lock/redislock does.
 //
@@ -37,31 +37,32 @@
 //
 // One watchdog per Locker renews each grant at a third of its ttl for as long as its
 // holder has it, up to Config.MaxHold. It retries after errors, and stops when the
-// engine says that the lock has another owner or none.
+// engine reports that the lock has another owner or none. When a LossWatcher reports
+// that a lock may be lost, the watchdog renews that lock at once.
 //
 // A lease can be relied on until its local deadline: the start of the last successful
-// request, plus the ttl, less a margin, on the monotonic clock. Then [Lease.Context]
-// ends with a cause that matches [ErrLost], and the next caller may try, whether or
-// not the engine answers.
+// request, plus the ttl, less a margin, on the monotonic clock. At that time
+// [Lease.Context] ends with a cause that matches [ErrLost], and the next caller may
+// try, whether or not the engine answers.
 //
 // A holder whose work is done for good may mark the key with [Lease.ReleaseMarked].
 // Acquires with [UnlessMarked] then fail at once with [ErrMarked].
 //
 // # Requests without an answer
 //
-// A request is executed at most once. One without an answer may leave a grant that
-// nobody uses. The Locker releases it again until a ttl has passed, and at once when it
-// is in a caller's way. Close waits until the engine has answered about each. There are
-// at most 10,000 such grants, of which some 100 a second are released again; further
-// ones are left to expire. An engine that stood still may execute an acquire even
-// later. Such a lock is released when a caller of this Locker meets it; other processes
-// wait until it expires.
+// A request is executed at most once. One without an answer may leave an unused grant.
+// The Locker repeats its release until a ttl has passed, and at once when a caller
+// needs the key. Close waits until the engine has answered about each such grant. There
+// are at most 10,000, of which some 100 a second are released again; further ones are
+// left to expire. An engine that hung may execute an acquire even later. Such a lock is
+// released when a caller of this Locker needs its key; other processes wait until it
+// expires.
 //
 // # Limits
 //
 // A lock in Redis can be held twice: a master may die before its replica has the key,
-// or a process may pause between its last look at the lease and its write. The
-// monotonic clock stands still while a machine is suspended. Let the database decide;
-// package dbguard makes it. Tokens grow from grant to grant only as long as the clocks
-// of the servers that issue them agree.
+// or a process may pause between its last check of the lease and its write. The
+// monotonic clock stops while a machine is suspended. Package dbguard lets the database
+// decide. Tokens grow from grant to grant only as long as the clocks of the servers
+// that issue them agree.
 package lock

@@ -9,8 +9,10 @@ import (
 // request at most once and does not wait for a lock to become free. Implementations
 // are safe for concurrent use and return when ctx ends, or a bounded time later.
 //
-// The Locker counts the ttl from the moment before it calls Acquire or Renew. Whatever
-// the engine does first, the lock must not expire earlier than that moment plus ttl. It
+// A ttl below a millisecond is refused with an error that matches ErrDenied.
+//
+// The Locker counts the ttl from the moment before it calls Acquire or Renew. The lock
+// must not expire earlier than that moment plus ttl, whatever the engine does first. It
 // must be gone a ttl after its last renewal, even if the engine that granted it is alive:
 // an engine that keeps locks by sessions deletes them by a timer. A server's clock that
 // is set forward may end locks early.
@@ -21,20 +23,21 @@ type Engine interface {
 	// ErrRefused or ErrNoAnswer. An error that matches ErrUnusable concerns this key
 	// alone, any other the whole engine.
 	//
-	// After a *HeldError, or an error that matches ErrNotSent, ErrRefused or
-	// ErrUnusable, and not ErrNoAnswer, nothing was taken, and nothing that was sent
+	// A *HeldError, or an error that matches ErrNotSent, ErrRefused or ErrUnusable, and
+	// not ErrNoAnswer, proves that the lock was not taken, and that no sent request
 	// takes it later. The Locker does not release such a lock, so this must never be a
-	// guess. What a refused attempt left in the store is removed by the engine, or
-	// expires and keeps nobody from the key. After any other error the Locker assumes
-	// that the lock may have been taken, and releases it.
+	// guess. The engine removes the remains of a refused attempt from the store, or
+	// they expire and block no caller. After any other error the Locker assumes that
+	// the lock may have been taken, and releases it.
 	Acquire(ctx context.Context, r Request, ttl time.Duration) (Grant, error)
 
 	// Renew prolongs each lock to another ttl from now. It returns one error per
-	// request, in order: nil; one that matches ErrNotHeld when the owner does not have
-	// the key; one that matches ErrUnusable when something else is under the key, so
-	// that the lock is gone; or another when the engine could not know. All locks of a
-	// call are on one node: the one that granted them or, if the engine is a Locator,
-	// the one that has them now.
+	// request, in order: nil; one that matches ErrNotHeld when the owner does not have the
+	// key; one that matches ErrUnusable when something else is under the key, so that the
+	// lock is gone; or another when the engine cannot know. Renewals of one lock may
+	// overlap, all with one ttl: none shortens the lock. All locks of a call are on one
+	// node: the one that granted them or, if the engine is a Locator, the one that has them
+	// now.
 	Renew(ctx context.Context, rs []Request, ttl time.Duration) []error
 
 	// Release releases r.Key. It returns an error that matches ErrNotHeld when
@@ -42,7 +45,7 @@ type Engine interface {
 	// the Locker releases it again. ErrNotSent means that nothing was released.
 	Release(ctx context.Context, r Request) error
 
-	// Inspect returns who holds key now. The zero Owner means nobody.
+	// Inspect returns the present holder of key. Its Owner is empty if there is none.
 	Inspect(ctx context.Context, key string) (Holder, error)
 }
 
@@ -51,21 +54,25 @@ type Request struct {
 	Key   string
 	Owner string // new for every grant
 
-	// UnlessMarked has Acquire return an error that matches ErrMarked if the key is
-	// marked as done, whoever holds it, and leave the key as it was. If the error
+	// UnlessMarked makes Acquire return an error that matches ErrMarked, and leave the
+	// key as it was, if the key is marked as done, whoever holds it. If the error
 	// matches ErrNoAnswer, too, the lock may have been taken. A grant has seen the
 	// markers that holders before it set.
 	UnlessMarked bool
-	// Waits says that the caller has waited for the key already, and goes on if it does
-	// not get it: it asks again when a Waker notifies it, or some time later. An engine
-	// may let those who wait take turns.
+	// Waits is set if the caller has waited for the key already, and will wait on if it
+	// does not get it: it retries when a Waker notifies it, or some time later. An
+	// engine may let waiters take turns.
 	Waits bool
 	// Mark is for how long Release marks the key as done, whoever holds it. Release
 	// sets the marker first, and does not report that it could not. 0 = no marker.
 	//
-	// A marker is a hint beside the lock: it may get lost, and says nothing about who
+	// A marker is a hint stored with the lock: it may get lost, and does not show who
 	// holds the key. An engine that keeps none ignores UnlessMarked and Mark.
 	Mark time.Duration
+	// Quiet makes Release notify no waiters, if the engine can. It is for an engine made
+	// of several, which undoes the grant of one of them: no caller has had the lock, and
+	// if each such release woke the waiters, they would wake each other all the time.
+	Quiet bool
 }
 
 // A Place is where a lock is kept.
@@ -97,13 +104,13 @@ type Grant struct {
 	// TTL is how long the lock outlives its holder.
 	TTL time.Duration
 	// AcquiredAt is when the caller's request was sent, or when the caller got the
-	// lock without one. It and Deadline follow a wall clock that was set meanwhile.
+	// lock without one. It and Deadline follow changes of the wall clock.
 	AcquiredAt time.Time
 	// Deadline is until when the lease can be relied on. Renewals move it.
 	Deadline time.Time
 }
 
-// A Holder is who has a key.
+// A Holder describes the owner of a key.
 type Holder struct {
 	Owner string        // empty = nobody
 	TTL   time.Duration // until the lock expires; 0 = unknown
@@ -120,6 +127,17 @@ type Waker interface {
 	Watch(ctx context.Context, key string, wake func()) (stop func(), err error)
 }
 
+// A LossWatcher is an engine that notices when a lock is deleted or overwritten, so that
+// its holder need not work on until the next renewal.
+type LossWatcher interface {
+	// WatchLoss calls lost when r.Owner may have lost r.Key, until stop is called. The
+	// Locker then renews the lock at once, and the result of Renew decides: lost may be
+	// called without a loss and more than once, and a loss may be missed. WatchLoss,
+	// lost and stop do not block, and lost does not call the engine. lost may still be
+	// called while stop runs.
+	WatchLoss(r Request, lost func()) (stop func())
+}
+
 // A Locator is an engine that knows where it keeps locks, so that failures can be
 // distinguished by place, and a slow node delays no renewals but its own.
 type Locator interface {
@@ -134,7 +152,7 @@ type Pinger interface {
 	Ping(ctx context.Context) error
 	// Probe returns nil if a lock could be acquired now in the place where the lock
 	// on key is kept: a server that is out of memory may answer Ping and Inspect,
-	// and reject Acquire. It does not acquire the lock on key, whoever holds that, and
-	// what it writes expires at once. Like Acquire, it is one attempt.
+	// and reject Acquire. It does not acquire the lock on key, and its writes expire at
+	// once. Like Acquire, it is one attempt.
 	Probe(ctx context.Context, key string) error
 }

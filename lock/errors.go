@@ -27,9 +27,9 @@ var (
 	// request without executing any of it. A retry may succeed.
 	ErrNotSent = errors.New("lock: engine not reached")
 	// ErrDenied is returned when the engine rejects its client: the password is
-	// wrong, a right is missing, or the client was closed. Nothing was executed, and
-	// a retry would fail alike. Other keys fail, too, unless what is missing is the
-	// right to the key of a lock that is held. It matches ErrNotSent.
+	// wrong, a right is missing, or the client was closed. Nothing was executed, and a
+	// retry would fail, too. So would other keys, unless the missing right is that to a
+	// held lock's key. It matches ErrNotSent.
 	ErrDenied = fmt.Errorf("%w: client rejected", ErrNotSent)
 	// ErrRefused is returned when the engine does not grant the lock for now, though
 	// no other owner has it, and has left nothing behind.
@@ -37,7 +37,7 @@ var (
 	// ErrNoAnswer is returned when the engine did not answer. The request may have
 	// been executed.
 	ErrNoAnswer = errors.New("lock: no answer")
-	// ErrUnusable is returned when the engine can't keep a lock under this key:
+	// ErrUnusable is returned when the engine cannot keep a lock under this key:
 	// something else is there, or the client has no right to it. Other keys are not
 	// affected. No lock was taken, and one that was held under the key is gone.
 	ErrUnusable = errors.New("lock: unusable key")
@@ -62,9 +62,12 @@ var (
 type HeldError struct {
 	Key    string
 	Holder Holder // as far as it is known
-	// Local says that the other caller is in this process, in the queue of the same Locker.
-	// The engine got no request, and may have lost the key meanwhile.
+	// Local is set if the other caller is in this process, in the queue of this Locker. The
+	// engine got no request, and may have lost the key.
 	Local bool
+	// Partial is set if the engine had granted a part of the lock, and undid it. Such a
+	// release frees no key, so the Locker polls, and ignores notifications of it.
+	Partial bool
 }
 
 func (e *HeldError) Error() string {
@@ -114,11 +117,11 @@ func mayBeHeld(err error) bool {
 	return !refused || errors.Is(err, ErrNoAnswer)
 }
 
-// notOurs reports whether the answer to a request says that the lock is not its owner's
-// any more.
+// notOurs reports whether the answer to a request means that its owner does not have
+// the lock any more.
 func notOurs(err error) bool { return errors.Is(err, ErrNotHeld) || errors.Is(err, ErrUnusable) }
 
-// reason is text, with what the engine said if that is more than "not held".
+// reason returns text, with the engine's error if that is more than "not held".
 func reason(text string, err error) string {
 	if errors.Is(err, ErrUnusable) {
 		return text + ": " + err.Error()

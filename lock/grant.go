@@ -27,11 +27,12 @@ type grant struct {
 	leases            int32                   // of the present holder: 1 and the nested ones
 	generation        int16                   // hand-overs so far
 	state             state
-	renewalFailed     bool  // a renewal has failed: it is not handed over any more
-	lastRenewalFailed bool  // so has the last one
-	cause             error // of a loss while it was handed over
-
-	noHandOver bool // it is never handed over in memory
+	renewalFailed     bool   // a renewal has failed: it is not handed over any more
+	lastRenewalFailed bool   // the last renewal has failed
+	noHandOver        bool   // it is never handed over in memory; not guarded, as it does not change
+	cause             error  // of a loss while it was handed over
+	suspected         int64  // when the engine last reported a possible loss; 0 = not since a renewal
+	stopWatch         func() // of its loss; nil = not watched
 }
 
 // never is a time that does not come.
@@ -42,13 +43,16 @@ type state int8
 const (
 	stateHeld       state = iota
 	stateHandedOver       // handed over to a caller that has not taken it yet
-	stateAbandoned        // not renewed, but nobody else of this Locker gets the key yet
+	stateAbandoned        // not renewed, but no other caller of this Locker gets the key yet
 	stateLost             // lost; the holder has not released it yet
 	stateEnded            // released, or abandoned and past its deadline
 )
 
-// request returns what requests about the grant name.
+// request returns the fields of requests about the grant.
 func (g *grant) request() Request { return Request{Key: g.key, Owner: g.owner} }
+
+// isRenewed reports whether the watchdog renews the grant. The caller holds Locker.mu.
+func (g *grant) isRenewed() bool { return g.state == stateHeld || g.state == stateHandedOver }
 
 // isLocal reports whether the engine does not know of the grant.
 func (g *grant) isLocal() bool { return g.owner == "" }
@@ -77,10 +81,10 @@ func (g *grant) expired() error {
 	return g.lossError(cause, "its time is up")
 }
 
-// holder returns what is known about the holder of a grant, which may be nil.
+// holder returns the holder of a grant, which may be nil, as far as it is known.
 func (g *grant) holder(now int64) Holder {
 	if g == nil || g.isLocal() {
-		return Holder{Place: Place{Slot: -1}}
+		return nobody
 	}
 	left := time.Duration(g.deadline.Load() - now)
 	return Holder{Owner: g.owner, TTL: max(0, left), Place: g.place}

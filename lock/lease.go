@@ -31,7 +31,7 @@ func (l *Locker) newLease(ctx context.Context, g *grant, now int64) *Lease {
 	return lease
 }
 
-// lost returns a lease that was released in place of one whose release found the lock gone.
+// lost returns a released lease that replaces l, whose release found the lock gone.
 func (l *Lease) lost(cause error) *Lease {
 	lease := &Lease{locker: l.locker, grant: l.grant, generation: l.generation, acquired: l.acquired, done: true}
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(l.ctx))
@@ -40,7 +40,7 @@ func (l *Lease) lost(cause error) *Lease {
 	return lease
 }
 
-// Grant returns what is known of the lock now.
+// Grant returns the present state of the lock, as far as it is known.
 func (l *Lease) Grant() Grant {
 	g, made := l.grant, l.locker.madeAt()
 	return Grant{
@@ -57,7 +57,8 @@ func (l *Lease) Grant() Grant {
 
 // Context returns a context that ends with the lease. Its context.Cause is an error
 // that matches ErrLost, or ErrNotHeld after the last Release. An Acquire of the same
-// key by the same Locker with this context is granted at once: see Locker.Acquire.
+// key by the same Locker with this context is granted at once: see Locker.Acquire. Goroutines
+// that share the context share the lock, too: it does not exclude them from each other.
 func (l *Lease) Context() context.Context { return leaseContext{l.ctx, l} }
 
 // leaseContext is a context that carries a lease. It wraps instead of adding a
@@ -80,7 +81,7 @@ func (c leaseContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// Holds reports whether ctx carries a lease of l on key that lives: then an acquire with
+// Holds reports whether ctx carries a living lease of l on key, so that an acquire with
 // ctx is granted at once.
 func (l *Locker) Holds(ctx context.Context, key string) bool {
 	lease, _ := ctx.Value(leaseKey{l, key}).(*Lease)

@@ -16,6 +16,7 @@ import (
 // prometheus.Collector.
 type Locker struct {
 	engine  Engine
+	losses  LossWatcher // the engine, nil if it is no LossWatcher
 	cfg     Config
 	epoch   time.Time     // when the Locker was made
 	step    time.Duration // by how much a test has set the wall clock
@@ -25,10 +26,10 @@ type Locker struct {
 	metrics *metrics
 
 	closing chan struct{} // closed when Close is called
-	drained chan struct{} // closed when no lease and no acquire is left after that
+	drained chan struct{} // closed when, after Close was called, no lease and no acquire is left
 	stop    chan struct{} // closed when the watchdog must end
-	settled chan struct{} // closed when it has nothing left to do but wait for its requests
-	done    chan struct{} // closed when it and its requests have ended
+	settled chan struct{} // closed when the watchdog only waits for its requests
+	done    chan struct{} // closed when the watchdog and its requests have ended
 	wake    chan struct{} // makes the watchdog look at its lists
 
 	requests sync.WaitGroup  // of the watchdog
@@ -40,11 +41,14 @@ type Locker struct {
 	halted    bool // the watchdog has ended, or is about to
 	active    int  // acquires that run and leases that are held
 	grants    agenda[*grant]
-	wakesAt   int64 // when the watchdog wakes by itself
+	unwatched []*grant // grants whose loss is to be watched, by age; some have ended
+	suspects  []*grant // grants to be renewed at once
+	renewing  bool     // whether a batch of suspects is being renewed
+	wakesAt   int64    // when the watchdog's timer wakes it
 	orphans   orphans
-	protected map[string]int64 // until when an owner is not released when met
-	sweepAt   int64            // when to look at them
-	deferred  deferred         // what unlock does
+	protected map[string]int64 // by owner: until when reclaim does not release its lock
+	sweepAt   int64            // when to sweep protected
+	deferred  deferred         // the work of unlock
 }
 
 // now returns the time on the Locker's clock, which is monotonic.
@@ -87,8 +91,8 @@ func (l *Locker) finishLocked() {
 	}
 }
 
-// unlock unlocks mu and does what was deferred. The context of a lost lease ends
-// before the next caller becomes the head.
+// unlock unlocks mu and does the deferred work. The context of a lost lease ends before
+// the next caller becomes the head.
 func (l *Locker) unlock() {
 	n := l.deferred
 	l.deferred = deferred{}
@@ -119,5 +123,5 @@ func (l *Locker) logLoss(x failure) {
 		"node", g.place.Node, "slot", g.place.Slot, "error", x.err)
 }
 
-// wakeWatchdog has the watchdog look at its lists.
+// wakeWatchdog makes the watchdog look at its lists.
 func (l *Locker) wakeWatchdog() { wait.Wake(l.wake) }

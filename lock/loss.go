@@ -1,9 +1,6 @@
 package lock
 
-import (
-	"container/heap"
-	"context"
-)
+import "context"
 
 // Err returns nil while the lease can be relied on, ErrNotHeld when it has been
 // released, and otherwise the cause with which its context ended. It looks at the
@@ -27,8 +24,8 @@ func (l *Lease) end() error {
 	return context.Cause(l.ctx)
 }
 
-// expireLease ends a lease that is past its deadline, if nobody else has. It returns
-// false if the lease was renewed meanwhile.
+// expireLease ends a lease that is past its deadline, if it has not ended. It returns
+// false if the lease has been renewed.
 func (l *Locker) expireLease(lease *Lease) bool {
 	l.mu.Lock()
 	defer l.unlock()
@@ -49,7 +46,7 @@ func (l *Locker) expire(g *grant, now int64) {
 	switch {
 	case g.state == stateAbandoned:
 		g.state = stateEnded
-		heap.Remove(&l.grants, g.index)
+		l.untrack(g)
 		l.queues.leave(g.key)
 	case now >= g.deadline.Load():
 		l.lose(g, g.expired(), lostDeadline)
@@ -61,7 +58,7 @@ func (l *Locker) expire(g *grant, now int64) {
 // lose ends a grant that is held, or being handed over, and can no longer be relied
 // on. The caller holds l.mu and calls l.unlock.
 func (l *Locker) lose(g *grant, cause error, why lostReason) {
-	heap.Remove(&l.grants, g.index)
+	l.untrack(g)
 	l.protect(g)
 	l.metrics.lost.add(why)
 	l.deferred.lost = append(l.deferred.lost, failure{g, cause})

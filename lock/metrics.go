@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics are what a Locker counts.
+// metrics are a Locker's counters.
 type metrics struct {
 	acquires       *prometheus.CounterVec
 	seconds        prometheus.Histogram
@@ -22,19 +22,20 @@ type metrics struct {
 	handOversDesc, renewalsDesc, lostDesc, heldDesc, orphansDesc *prometheus.Desc
 }
 
-// lostReason says how a loss was noticed.
+// lostReason is the way in which a loss was detected.
 type lostReason int
 
 const (
-	lostNotOurs  lostReason = iota // the engine said so at a renewal
-	lostReleased                   // the engine said so at the release
+	lostNotOurs  lostReason = iota // by the engine's answer to a renewal
+	lostPushed                     // a LossWatcher had this renewed before it was due
+	lostReleased                   // by the engine's answer to the release
 	lostDeadline                   // it was not renewed in time
 	lostMaxHold
 	lostClosed // the Locker was closed
 	lostReasons
 )
 
-var lostNames = [lostReasons]string{"renewal", "release", "deadline", "max_hold", "closed"}
+var lostNames = [lostReasons]string{"renewal", "push", "release", "deadline", "max_hold", "closed"}
 
 type lostCounts [lostReasons]atomic.Int64
 

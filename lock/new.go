@@ -6,12 +6,14 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/belaygo/belay/internal/isnil"
 )
 
 // New returns a Locker on engine. It does not call the engine. The
 // caller closes it.
 func New(engine Engine, cfg Config) (*Locker, error) {
-	if engine == nil {
+	if isnil.Value(engine) {
 		return nil, errors.New("lock: engine is nil")
 	}
 	cfg, err := cfg.withDefaults()
@@ -31,6 +33,7 @@ func New(engine Engine, cfg Config) (*Locker, error) {
 		done:    make(chan struct{}),
 		wake:    make(chan struct{}, 1),
 	}
+	l.losses, _ = engine.(LossWatcher)
 	l.orphans.all = make(map[string]*orphan)
 	l.protected = make(map[string]int64)
 	l.metrics = newMetrics(cfg.Name)

@@ -20,24 +20,24 @@ const (
 	maxOrphans = 10_000
 )
 
-// orphans are the locks of this Locker that nobody uses and that may exist in the
-// engine. Locker.mu guards them.
+// orphans are this Locker's unused locks that may exist in the engine. Locker.mu guards
+// them.
 type orphans struct {
 	all       map[string]*orphan // by owner
 	due       agenda[*orphan]    // those that are not being released
-	pause     int64              // until when none is released again
+	pause     int64              // until when no release is repeated
 	releasing int                // how many releases are on their way
 	last      int64              // when the last of them expires
 	dropped   int                // how many orphans were left to expire
-	droppedBy int64              // when the last of those expires
+	droppedBy int64              // when the last dropped orphan expires
 }
 
-// An orphan is a lock that nobody uses and that may exist in the engine: the answer
-// to its acquire or its release never came.
+// An orphan is an unused lock that may exist in the engine: the answer to its acquire
+// or its release never came.
 type orphan struct {
 	request Request
-	acquire bool  // its acquire is what was not answered
-	until   int64 // by then it has expired
+	acquire bool  // whether its acquire was not answered, rather than its release
+	until   int64 // when it has expired at the latest
 	again   int64 // when to release it again, or to drop it
 	sending int   // releases on their way
 	index   int   // in orphans.due
@@ -118,13 +118,13 @@ func (rs *orphans) released(r *orphan, settled bool, now int64, pause time.Durat
 	rs.releasing--
 	r.sending--
 	switch {
-	case rs.all[r.request.Owner] != r: // another release settled it meanwhile
+	case rs.all[r.request.Owner] != r: // another release has settled it
 		return
 	case settled:
 		delete(rs.all, r.request.Owner)
 		return
 	}
-	if r.again != dueNow { // new orphans, and callers, don't delay the repeats
+	if r.again != dueNow { // new orphans, and callers, do not delay the repeats
 		rs.pause = min(max(rs.pause, now)+int64(releasePause), now+int64(maxReleasePause))
 	}
 	if r.sending == 0 {

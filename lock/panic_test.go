@@ -113,6 +113,78 @@ func TestRenewalThatDoesNotReturn(t *testing.T) {
 	})
 }
 
+// placed is an engine that knows where locks are.
+type placed struct {
+	*faults
+	locate func()
+}
+
+func (p placed) Locate(string) lock.Place {
+	p.locate()
+	return lock.Place{Node: "n", Slot: -1}
+}
+
+// A panic of the engine in what the Locker does by itself, when no caller could recover it, ends
+// neither the process nor the care for the locks.
+func TestPanicInTheBackground(t *testing.T) {
+	panics := func() { panic("a hook") }
+	for name, test := range map[string]func(*testing.T, *faults, *lock.Locker){
+		"renewal": func(t *testing.T, engine *faults, l *lock.Locker) {
+			lease := acquire(t, l, "k")
+			engine.onRenew(func(context.Context, []lock.Request, time.Duration) []error {
+				engine.onRenew(nil)
+				panic("a hook")
+			})
+			pass(2 * ttl)
+			wantAlive(t, lease, true)
+			release(t, lease)
+		},
+		"release of an orphan": func(t *testing.T, engine *faults, l *lock.Locker) {
+			engine.onAcquire(takeAnd(engine, panics))
+			failures := 3
+			engine.onRelease(func(ctx context.Context, r lock.Request) error {
+				if failures--; failures >= 0 {
+					panic("a hook")
+				}
+				return engine.Engine.Release(ctx, r)
+			})
+			survive(func() { _, _ = l.TryAcquire(t.Context(), "k") })
+			pass(ttl / 2)
+			engine.wantFree(t, "k")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				engine := newFaults()
+				l := newLocker(t, engine, lock.Config{TTL: ttl})
+				test(t, engine, l)
+				wantIs(t, l.Close(t.Context()), nil)
+			})
+		})
+	}
+	t.Run("look where a lock is", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			l := newLocker(t, placed{newFaults(), panics}, lock.Config{TTL: ttl})
+			lease := acquire(t, l, "k")
+			pass(2 * ttl)
+			wantAlive(t, lease, true)
+			release(t, lease)
+		})
+	})
+}
+
+// nothing is an engine at whose pointer there is nothing.
+type nothing struct{ lock.Engine }
+
+func TestNilEngine(t *testing.T) {
+	var none *nothing
+	for _, engine := range []lock.Engine{nil, none} {
+		if _, err := lock.New(engine, lock.Config{}); err == nil {
+			t.Errorf("New takes %#v", engine)
+		}
+	}
+}
+
 // A program that releases with no context is wrong, but its lock is not lost.
 func TestReleaseWithoutContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -3,6 +3,7 @@ package lock
 import (
 	"container/list"
 	"context"
+	"errors"
 	"sync"
 )
 
@@ -16,10 +17,49 @@ type queues struct {
 
 type queue struct {
 	grant   *grant        // of the head, nil until it has one
-	failure error         // of the head's last attempt, nil if the engine has answered one
-	waiters *list.List    // of waiter; nil if nobody has waited yet
-	sub     *subscription // to releases of the key; nil if nobody has subscribed yet
+	news    *news         // the engine's last answer to the queue; nil = none
+	waiters *list.List    // of waiter; nil if there was none yet
+	sub     *subscription // to releases of the key; nil if there is none yet
 }
+
+// news is the engine's last answer to the callers of a queue. The next head inherits it,
+// and a caller whose time ends before another answer returns it.
+type news struct {
+	holder  Holder // the holder in the last answer, if another had the key
+	failure error  // why the last request got no answer; nil if it got one
+}
+
+// newsOf returns the news in err, the error of an attempt.
+func newsOf(err error) *news {
+	if held, ok := errors.AsType[*HeldError](err); ok {
+		holder := held.Holder
+		holder.TTL = 0 // it was right when the answer came
+		return &news{holder: holder}
+	}
+	if errors.Is(err, ErrMarked) {
+		return nil
+	}
+	return &news{holder: nobody, failure: err}
+}
+
+// failed returns why the engine does not answer the queue, or nil.
+func (n *news) failed() error {
+	if n == nil {
+		return nil
+	}
+	return n.failure
+}
+
+// lastHolder returns the holder in the engine's last answer, as far as it is known.
+func (n *news) lastHolder() Holder {
+	if n == nil {
+		return nobody
+	}
+	return n.holder
+}
+
+// nobody is the Holder if no holder is known.
+var nobody = Holder{Place: Place{Slot: -1}}
 
 // A waiter is a caller behind the head.
 type waiter struct {
@@ -29,7 +69,7 @@ type waiter struct {
 
 // An admission makes a caller the head of a queue.
 type admission struct {
-	waited bool   // it had to wait for it
+	waited bool   // whether the caller had to wait
 	grant  *grant // handed over in memory, nil if the engine must be called
 }
 
@@ -60,7 +100,7 @@ func (qs *queues) enter(ctx context.Context, key string, noHandOver bool, stop <
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
 	select {
-	case t := <-admitted: // it came while we turned away
+	case t := <-admitted: // admitted just now
 		return t, true
 	default:
 		q.waiters.Remove(place)
@@ -84,19 +124,19 @@ func (qs *queues) setGrant(key string, gr *grant) {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
 	q := qs.byKey[key]
-	q.grant, q.failure = gr, nil
+	q.grant, q.news = gr, nil
 }
 
-// setFailure records the error of the head's last attempt, nil if the engine answered.
-func (qs *queues) setFailure(key string, err error) {
+// note records the engine's answer to the head.
+func (qs *queues) note(key string, n *news) {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
-	qs.byKey[key].failure = err
+	qs.byKey[key].news = n
 }
 
-// headOf returns the grant of the head of key's queue. If it has none because the engine fails,
-// headOf returns that error. It returns neither if there is no queue, or if the head still waits.
-func (qs *queues) headOf(key string) (*grant, error) {
+// headOf returns the grant of the head of key's queue or, without a grant, the queue's news.
+// Both are nil if there is no queue.
+func (qs *queues) headOf(key string) (*grant, *news) {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
 	q := qs.byKey[key]
@@ -106,11 +146,11 @@ func (qs *queues) headOf(key string) (*grant, error) {
 	case q.grant != nil:
 		return q.grant, nil
 	}
-	return nil, q.failure
+	return nil, q.news
 }
 
 // handOver makes the first waiter the head, with the grant of the head before it. It
-// reports false if nobody waits, or the first waiter must call the engine.
+// reports false if there is no waiter, or the first one must call the engine.
 func (qs *queues) handOver(key string, gr *grant) bool {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()

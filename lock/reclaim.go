@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// reclaim releases the lock that is in the way of an acquire, if this Locker took it
-// and nobody uses it: an orphan, or one that came into being after the Locker had
-// given it up. An engine that stood still for longer than the ttl executes an acquire
-// that late. reclaim reports whether the engine has answered. The caller is the head
-// of the key's queue.
+// reclaim releases a lock that an acquire found under its key, if this Locker took it
+// and no caller uses it: an orphan, or one that appeared after the Locker had given it
+// up. An engine that hung for longer than the ttl executes an acquire that late.
+// reclaim reports whether the engine has answered. The caller is the head of the key's
+// queue.
 func (l *Locker) reclaim(ctx context.Context, r Request) bool {
 	if !strings.HasPrefix(r.Owner, l.id) {
 		return false
@@ -34,8 +34,8 @@ func (l *Locker) protect(g *grant) {
 	}
 }
 
-// sweepProtected forgets the protected owners whose locks have expired. It looks at
-// them once in a ttl. The caller holds l.mu.
+// sweepProtected forgets the protected owners whose locks have expired. It runs once in
+// a ttl. The caller holds l.mu.
 func (l *Locker) sweepProtected(now int64) {
 	if now < l.sweepAt {
 		return

@@ -10,14 +10,14 @@ import (
 )
 
 // Release releases the lock in the engine, or hands it over to a caller of this
-// process that waits for it. The end of ctx does not cut it short, only
-// Config.RequestTimeout does. It returns
+// process that waits for it. Only Config.RequestTimeout cuts it short, not the end of
+// ctx. It returns
 //
 //   - nil when the lock was released or handed over, or an outer lease keeps it;
 //   - an error that matches ErrLost when the lock was lost before;
 //   - ErrNotHeld when the lease has been released or abandoned already;
-//   - another error when the engine did not answer. The Locker then goes on
-//     releasing the lock in the background.
+//   - another error when the engine did not answer. The Locker then continues to
+//     release the lock in the background.
 func (l *Lease) Release(ctx context.Context) error { return l.release(ctx, 0) }
 
 // ReleaseMarked is Release for a holder whose work is done for good: it marks the key
@@ -25,8 +25,8 @@ func (l *Lease) Release(ctx context.Context) error { return l.release(ctx, 0) }
 // ErrMarked. The marker is set before the release, in the same round trip.
 //
 // ReleaseMarked does not report whether the marker was set. It is not set when the
-// engine keeps no markers or can't be reached, when keep is not positive, when an outer
-// lease keeps the lock, or when the lock was lost before.
+// engine keeps no markers or cannot be reached, when keep is not positive, when an
+// outer lease keeps the lock, or when the lock was lost before.
 func (l *Lease) ReleaseMarked(ctx context.Context, keep time.Duration) error {
 	return l.release(ctx, keep)
 }
@@ -57,19 +57,19 @@ func (l *Lease) release(ctx context.Context, mark time.Duration) error {
 	return l.end()
 }
 
-// A releaseAction is what a release has to do.
+// A releaseAction is the next step of a release.
 type releaseAction int
 
 const (
 	actionNone     releaseAction = iota // the lease has been released or abandoned
 	actionKeep                          // an outer or a nested lease keeps the grant
-	actionHandOver                      // done in memory
-	actionFree                          // release it in the engine, then leave the queue and call finish
+	actionHandOver                      // the grant was handed over in memory
+	actionFree                          // release the lock in the engine, then leave the queue and call finish
 	actionLost                          // the lock was lost, and its last holder is done now
 )
 
-// endLease is the first half of a release. It also returns what ends the lease's
-// context, or nil. A key that is to be marked is not handed over.
+// endLease is the first half of a release. It also returns the function that ends the
+// lease's context, or nil. A key that is to be marked is not handed over.
 func (l *Locker) endLease(lease *Lease, marked bool) (releaseAction, context.CancelCauseFunc) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -87,7 +87,7 @@ func (l *Locker) endLease(lease *Lease, marked bool) (releaseAction, context.Can
 	case g.leases > 0 && g.state == stateHeld:
 		return actionKeep, nil
 	case g.leases > 0:
-		return actionNone, nil // lost, with holders who are not done
+		return actionNone, nil // lost, and other holders are not done
 	case g.state == stateLost:
 		g.state = stateEnded
 		return actionLost, nil
@@ -99,7 +99,7 @@ func (l *Locker) endLease(lease *Lease, marked bool) (releaseAction, context.Can
 		return actionHandOver, cancel
 	}
 	g.state = stateEnded
-	heap.Remove(&l.grants, g.index)
+	l.untrack(g)
 	return actionFree, cancel
 }
 

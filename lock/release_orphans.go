@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// How long the watchdog waits before it releases an orphan again, and when the last
-// release of it was not even sent.
+// How long the watchdog waits before it releases an orphan again: after an attempt, and
+// after one that was not sent.
 const (
 	retryRelease = time.Second
 	retryUnsent  = 200 * time.Millisecond
 )
 
-// addOrphan has the watchdog release r until it is gone. The engine may have executed
+// addOrphan makes the watchdog release r until it is gone. The engine may have executed
 // the last request for r just now, even if it was sent long ago.
 func (l *Locker) addOrphan(r Request, acquire bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.halted {
-		return // it expires by itself
+		return // it expires without a release
 	}
 	r.UnlessMarked = false // it was of the acquire
 	now := l.now()
@@ -33,7 +33,7 @@ func (l *Locker) releaseDueOrphans(now int64) {
 	due := l.orphans.collect(now)
 	l.mu.Unlock()
 	for _, r := range due {
-		l.requests.Go(func() { l.releaseOrphan(l.ctx, r) })
+		l.inBackground("release a lock", func() { l.releaseOrphan(l.ctx, r) })
 	}
 }
 
@@ -52,8 +52,8 @@ func (l *Locker) releaseOrphan(ctx context.Context, r *orphan) bool {
 func (l *Locker) afterRelease(r *orphan, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	// Not held says nothing about an acquire that may still be on its way: it
-	// can be executed after this release. Close does not wait for that.
+	// ErrNotHeld does not settle an acquire that may still be on its way: it can be
+	// executed after this release. Close does not wait for that.
 	settled := err == nil || notOurs(err) && (!r.acquire || l.halted)
 	l.orphans.released(r, settled, l.now(), l.retryAfter(err))
 	l.wakeWatchdog()

@@ -9,8 +9,9 @@ import (
 	"github.com/belaygo/belay/internal/wait"
 )
 
-// How long the head of a queue sleeps before its next attempt: without a
-// subscription, and with one, whose messages may be missed.
+// How long the head of a queue sleeps before its next attempt: without a subscription that
+// it heeds, and with one, whose messages may be missed. A waiter makes one attempt for each
+// poll and for each notification.
 const (
 	pollFrom, pollTo   = 10 * time.Millisecond, 50 * time.Millisecond
 	floorFrom, floorTo = 500 * time.Millisecond, time.Second
@@ -21,24 +22,25 @@ const (
 	maxBackoff = 4
 )
 
-// wait makes attempts until it gets the lock, ctx ends, or the engine fails for good.
-// The caller is the head of the key's queue.
-func (l *Locker) wait(ctx context.Context, c acquireCall) (*Lease, error) {
+// wait makes attempts until it gets the lock, ctx ends, or the engine fails for good. first is
+// the answer to the first one if that was made already, or nil. The caller is the head of the
+// key's queue.
+func (l *Locker) wait(ctx context.Context, c acquireCall, first *answer) (*Lease, error) {
 	sub := l.queues.subscription(c.key)
-	last := &HeldError{Key: c.key, Holder: Holder{Place: Place{Slot: -1}}}
+	last := &HeldError{Key: c.key, Holder: nobody}
 	heard := false     // the engine has answered
 	backoff := 0       // how often the sleep is doubled
 	reached := l.now() // when it last did
 	for {
-		lease, err := l.attempt(ctx, c)
-		c.waits = true
+		lease, err := l.attemptUnlessMade(ctx, c, first)
+		first, c.waits = nil, true
 		if err == nil || errors.Is(err, ErrMarked) {
 			return lease, err
 		}
 		held, answered := errors.AsType[*HeldError](err)
 		if answered {
 			last, heard, reached = held, true, l.now()
-			l.queues.setFailure(c.key, nil)
+			l.queues.note(c.key, newsOf(held))
 		}
 		if errors.Is(err, ErrNoAnswer) || errors.Is(err, ErrRefused) {
 			backoff = min(backoff+1, maxBackoff)
@@ -57,9 +59,13 @@ func (l *Locker) wait(ctx context.Context, c acquireCall) (*Lease, error) {
 			return nil, err
 		}
 		if !heard {
-			l.queues.setFailure(c.key, err)
+			l.queues.note(c.key, newsOf(err))
 		}
-		switch end := l.sleep(ctx, sub, pollDelay(sub, answered, last.Holder.TTL)<<backoff); {
+		heed := sub
+		if !answered || held.Partial {
+			heed = nil // it may be notified of the release of this attempt's own grant
+		}
+		switch end := l.sleep(ctx, heed, pollDelay(heed, last.Holder.TTL)<<backoff); {
 		case end != nil && heard:
 			return nil, last.endedBy(end)
 		case end != nil:
@@ -68,7 +74,15 @@ func (l *Locker) wait(ctx context.Context, c acquireCall) (*Lease, error) {
 	}
 }
 
-// waitEnd returns what has ended a wait: ctx's error, or ErrClosed.
+// attemptUnlessMade returns the answer to an attempt that was made already, or makes one.
+func (l *Locker) attemptUnlessMade(ctx context.Context, c acquireCall, made *answer) (*Lease, error) {
+	if made != nil {
+		return made.lease, made.err
+	}
+	return l.attempt(ctx, c)
+}
+
+// waitEnd returns the reason why a wait has ended: ctx's error, or ErrClosed.
 func (l *Locker) waitEnd(ctx context.Context) error {
 	select {
 	case <-l.closing:
@@ -78,17 +92,17 @@ func (l *Locker) waitEnd(ctx context.Context) error {
 	}
 }
 
-// mayRecover reports whether an engine's failure may pass by itself soon.
+// mayRecover reports whether a retry may soon succeed after an engine's failure.
 func (l *Locker) mayRecover(ctx context.Context, err error, reached int64) bool {
 	return (errors.Is(err, ErrNotSent) || errors.Is(err, ErrRefused) || errors.Is(err, ErrNoAnswer)) &&
 		!errors.Is(err, ErrDenied) && wait.Err(ctx) == nil && l.now()-reached < int64(l.cfg.TTL)
 }
 
-// pollDelay is how long to sleep before the next attempt. A holder that has died is
-// noticed when its lock expires; an engine that is out of reach, soon after it is
-// back.
-func pollDelay(sub *subscription, answered bool, ttl time.Duration) time.Duration {
-	if sub == nil || !answered {
+// pollDelay returns how long to sleep before the next attempt of a head that heeds sub,
+// which may be nil. The lock of a dead holder is found free when it expires, and an
+// engine that was out of reach soon after it is back.
+func pollDelay(sub *subscription, ttl time.Duration) time.Duration {
+	if sub == nil {
 		return wait.Between(pollFrom, pollTo)
 	}
 	d := wait.Between(floorFrom, floorTo)
@@ -118,8 +132,8 @@ func (l *Locker) sleep(ctx context.Context, sub *subscription, d time.Duration) 
 	return nil
 }
 
-// subscribe has the engine notify the head when key may have become free. It returns
-// nil if the engine can't, now or ever.
+// subscribe makes the engine notify the head when key may have become free. It returns
+// nil if the engine cannot, now or ever.
 func (l *Locker) subscribe(ctx context.Context, key string) *subscription {
 	waker, ok := l.engine.(Waker)
 	if !ok {

@@ -158,3 +158,33 @@ func TestDeadHolderIsNoticed(t *testing.T) {
 		w.got(t)
 	})
 }
+
+// An engine that notifies of what an attempt has taken back does not make the waiter ask again at
+// once: it would notify itself all the time.
+func TestWaiterHeedsNoNotificationOfItsOwn(t *testing.T) {
+	for name, answer := range map[string]error{
+		"held in part": &lock.HeldError{Key: "k", Partial: true},
+		"not reached":  lock.ErrNotSent,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				engine := newBells()
+				acquire(t, newLocker(t, engine, lock.Config{TTL: time.Hour}), "k")
+				w := wait(t, newLocker(t, engine, lock.Config{TTL: time.Hour}), "k")
+				pass(time.Second) // it has subscribed
+				engine.onAcquire(func(context.Context, lock.Request, time.Duration) (lock.Grant, error) {
+					time.AfterFunc(time.Millisecond, func() { engine.ring("k") })
+					return lock.Grant{}, answer
+				})
+				pass(time.Second)
+				before := engine.sent().acquire
+				pass(10 * time.Second)
+				if n := engine.sent().acquire - before; n < 100 || n > 1000 {
+					t.Errorf("%d attempts in 10 s, want one each 10 to 50 ms", n)
+				}
+				w.cancel()
+				_ = w.failed(t)
+			})
+		})
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/belaygo/belay/internal/background"
 	"github.com/belaygo/belay/internal/fail"
 )
 
@@ -21,7 +22,7 @@ func (l *Locker) watch() {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
-		timer.Reset(l.round(l.now()))
+		timer.Reset(l.roundAgain())
 		select {
 		case <-timer.C:
 		case <-l.wake:
@@ -33,14 +34,38 @@ func (l *Locker) watch() {
 	}
 }
 
-// round does what is due and returns how long until the next thing is.
+// roundPause is the time until the next round after one that panicked.
+const roundPause = 10 * time.Millisecond
+
+// roundAgain is round. A panic of the engine or the logger does not end the watchdog.
+func (l *Locker) roundAgain() (next time.Duration) {
+	next = roundPause
+	_ = background.Do(l.cfg.Logger, "look at locks", func() error {
+		next = l.round(l.now())
+		return nil
+	})
+	return next
+}
+
+// inBackground runs one request of the watchdog.
+func (l *Locker) inBackground(what string, request func()) {
+	l.requests.Go(func() {
+		_ = background.Do(l.cfg.Logger, what, func() error {
+			request()
+			return nil
+		})
+	})
+}
+
+// round does the due tasks and returns the time until the next one.
 func (l *Locker) round(now int64) time.Duration {
 	for _, due := range l.byNode(l.collectDue(now)) {
 		for batch := range slices.Chunk(due, maxBatch) {
-			l.requests.Go(func() { l.renew(batch) })
+			l.inBackground("renew locks", func() { l.renew(batch) })
 		}
 	}
 	l.releaseDueOrphans(now)
+	l.watchLosses(now)
 
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -49,7 +74,7 @@ func (l *Locker) round(now int64) time.Duration {
 	if len(l.grants) > 0 {
 		next = l.grants[0].next()
 	}
-	l.wakesAt = min(next, l.orphans.next())
+	l.wakesAt = min(next, l.orphans.next(), l.nextWatch())
 	return time.Duration(max(0, l.wakesAt-l.now()))
 }
 
@@ -85,13 +110,24 @@ func (l *Locker) byNode(due []*grant) map[string][]*grant {
 	locator, _ := l.engine.(Locator)
 	nodes := make(map[string][]*grant)
 	for _, g := range due {
-		node := g.place.Node
-		if locator != nil {
-			node = locator.Locate(g.key).Node
-		}
+		node := l.nodeOf(g, locator)
 		nodes[node] = append(nodes[node], g)
 	}
 	return nodes
+}
+
+// nodeOf returns the node that has g now or, if that is unknown, the one that granted
+// it.
+func (l *Locker) nodeOf(g *grant, locator Locator) (node string) {
+	node = g.place.Node
+	if locator == nil {
+		return node
+	}
+	_ = background.Do(l.cfg.Logger, "locate a lock", func() error {
+		node = locator.Locate(g.key).Node
+		return nil
+	})
+	return node
 }
 
 func (l *Locker) renew(batch []*grant) {
@@ -111,7 +147,7 @@ func (l *Locker) renew(batch []*grant) {
 
 // afterRenewals takes in the answers for a batch.
 func (l *Locker) afterRenewals(batch []*grant, sent int64, errs []error) {
-	if len(errs) != len(batch) { // it is unknown which answer is whose
+	if len(errs) != len(batch) { // the answers cannot be matched with the requests
 		err := fmt.Errorf("%d answers to %d requests", len(errs), len(batch))
 		errs = slices.Repeat([]error{err}, len(batch))
 	}
@@ -120,22 +156,28 @@ func (l *Locker) afterRenewals(batch []*grant, sent int64, errs []error) {
 	for i, g := range batch {
 		l.afterRenewal(g, sent, errs[i])
 	}
+	l.renewSuspects()
 	l.wakeWatchdog()
 }
 
 // afterRenewal takes in the answer for one grant. The caller holds l.mu and calls
 // l.unlock.
 func (l *Locker) afterRenewal(g *grant, sent int64, err error) {
-	if g.state != stateHeld && g.state != stateHandedOver {
-		return // it ended, or was abandoned, meanwhile
+	if !g.isRenewed() {
+		return // it has ended, or was abandoned
 	}
 	switch {
 	case err == nil:
 		g.renewed(sent, &l.cfg)
 		g.lastRenewalFailed = false
 		l.metrics.renewals.Add(1)
+		l.stillOurs(g, sent)
 	case notOurs(err):
-		l.lose(g, g.lossError(ErrLost, reason("not ours when it was to be renewed", err)), lostNotOurs)
+		why := lostNotOurs
+		if g.suspected != 0 {
+			why = lostPushed
+		}
+		l.lose(g, g.lossError(ErrLost, reason("not ours when it was to be renewed", err)), why)
 		return
 	default:
 		g.renewalFailed, g.lastRenewalFailed = true, true

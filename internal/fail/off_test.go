@@ -3,6 +3,7 @@
 package fail_test
 
 import (
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -21,7 +22,9 @@ func TestPointIsRemoved(t *testing.T) {
 func calls(t *testing.T, flags ...string) (n int) {
 	t.Helper()
 	args := append([]string{"build", "-gcflags=-S"}, flags...)
-	listing, err := exec.CommandContext(t.Context(), "go", append(args, "github.com/belaygo/belay/notify/rabbitmq")...).CombinedOutput()
+	build := exec.CommandContext(t.Context(), "go", append(args, "github.com/belaygo/belay/notify/rabbitmq")...)
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as testproc.Build
+	listing, err := build.CombinedOutput()
 	if err != nil {
 		t.Fatalf("go build: %v\n%.1000s", err, listing)
 	}

@@ -3,6 +3,8 @@ package lockhistory
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/anishathalye/porcupine"
@@ -50,21 +52,31 @@ func linearizable(spans []Span, skew time.Duration) porcupine.CheckResult {
 	return porcupine.CheckOperationsTimeout(mutex(skew), ops, time.Minute)
 }
 
-// A Fault is what may be wrong with a history. A node that died at a time may have taken the
-// latest grants away.
+// A Fault is what may be wrong with a history. Between Begin and End the node may forget grants:
+// those that were asked for before End, and lost after Begin.
 type Fault struct {
-	Node string
-	At   int64 // see Now
+	Node       string
+	Begin, End int64 // see Now
 
 	// Skew is by how much the clocks may differ that tokens are taken from.
 	Skew time.Duration
 }
 
-// Judge returns what is wrong with a history: no holds overlap, but for those
-// that are told to have been lost, and these had been granted by the node that
-// died, or had run out.
-func Judge(spans []Span, f Fault) (wrong []string) {
-	keys := make(map[string][]Span)
+// takes reports whether a grant that was asked for and lost at these times may be lost by the Fault.
+func (f Fault) takes(node string, asked, lost int64) bool {
+	return node == f.Node && asked < f.End && lost > f.Begin
+}
+
+// Judge returns what is wrong with a history: no holds overlap, but for those that are told to have
+// been lost, and these were taken away by a fault, or had run out. A loss is that of the grant,
+// which callers of one process may have handed over: any of them up to the one that is told may
+// have worked without a lock.
+func Judge(spans []Span, faults ...Fault) (wrong []string) {
+	var skew time.Duration
+	for _, f := range faults {
+		skew = max(skew, f.Skew)
+	}
+	keys, grants := make(map[string][]Span), grantsOf(spans)
 	for _, s := range spans {
 		if s.Err != "" {
 			continue
@@ -72,32 +84,73 @@ func Judge(spans []Span, f Fault) (wrong []string) {
 		if s.Believed > 0 && s.Believed >= s.Deadline {
 			wrong = append(wrong, fmt.Sprintf("believed in after its deadline: %+v", s))
 		}
+		g := grants[s.Owner]
 		if s.End != Lost {
-			keys[s.Key] = append(keys[s.Key], s)
+			if s.Token > g.lost {
+				keys[s.Key] = append(keys[s.Key], s)
+			}
 			continue
 		}
 		ranOut := s.Freed >= s.Deadline // its release may have been sent in time, and come late
-		if onDead := s.Node == f.Node && s.Asked < f.At; !onDead && !ranOut {
+		taken := slices.ContainsFunc(faults, func(f Fault) bool { return f.takes(s.Node, g.asked, s.Freed) })
+		if !taken && !ranOut {
 			wrong = append(wrong, fmt.Sprintf("lost without a reason: %+v", s))
 		}
 	}
 	for key, spans := range keys {
-		if result := linearizable(spans, f.Skew); result != porcupine.Ok {
-			wrong = append(wrong, fmt.Sprintf("the %d holds of %s are not linearizable: %v", len(spans), key, result))
+		if result := linearizable(spans, skew); result != porcupine.Ok {
+			wrong = append(wrong, fmt.Sprintf("the %d holds of %s are not linearizable: %v%s", len(spans), key, result, listed(overlapping(spans))))
 		}
 	}
 	return wrong
 }
 
+// A grant is one of the engine's: the holds with one owner.
+type grant struct {
+	asked int64 // by the first of its holders
+	lost  int64 // the token of the last holder that was told of a loss; 0 = none was
+}
+
+func grantsOf(spans []Span) map[string]grant {
+	grants := make(map[string]grant)
+	for _, s := range spans {
+		if s.Err != "" {
+			continue
+		}
+		g, known := grants[s.Owner]
+		if !known {
+			g.asked = s.Asked
+		}
+		g.asked = min(g.asked, s.Asked)
+		if s.End == Lost {
+			g.lost = max(g.lost, s.Token)
+		}
+		grants[s.Owner] = g
+	}
+	return grants
+}
+
 // Overlaps counts the pairs of holds of one key that were believed in at the same
 // time.
-func Overlaps(spans []Span) (n int) {
+func Overlaps(spans []Span) int { return len(overlapping(spans)) }
+
+// overlapping returns the pairs of holds of one key that were believed in at the same time.
+func overlapping(spans []Span) (pairs [][2]Span) {
 	for i, a := range spans {
 		for _, b := range spans[i+1:] {
 			if a.Key == b.Key && a.Owner != "" && b.Owner != "" && a.Got < b.Believed && b.Got < a.Believed {
-				n++
+				pairs = append(pairs, [2]Span{a, b})
 			}
 		}
 	}
-	return n
+	return pairs
+}
+
+// listed returns the first of the pairs, one in two lines.
+func listed(pairs [][2]Span) string {
+	var b strings.Builder
+	for _, p := range pairs[:min(3, len(pairs))] {
+		fmt.Fprintf(&b, "\n\t%+v overlaps\n\t%+v", p[0], p[1])
+	}
+	return b.String()
 }

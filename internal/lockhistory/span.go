@@ -3,6 +3,7 @@ package lockhistory
 import (
 	"context"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -50,6 +51,30 @@ func Now() int64 {
 	return ts.Nano()
 }
 
+// epoch is one moment by two clocks, which are one to the kernel. It is read when the process
+// begins: between two readings later, the process may stand still.
+var epoch = oneMoment()
+
+type moment struct {
+	at  time.Time
+	now int64
+}
+
+// oneMoment reads both clocks, until little time passes between the readings.
+func oneMoment() (m moment) {
+	shortest := int64(math.MaxInt64)
+	for range 100 {
+		before, at := Now(), time.Now()
+		if took := Now() - before; took < shortest {
+			shortest, m = took, moment{at, before + took/2}
+		}
+	}
+	return m
+}
+
+// nowAt returns what Now returns at a time of this process.
+func nowAt(t time.Time) int64 { return epoch.now + int64(t.Sub(epoch.at)) }
+
 // Work does the job until ctx ends. It tells of each hold when it has ended, one at a
 // time, and when one has begun that lasts until it is lost.
 func (j Job) Work(ctx context.Context, l *lock.Locker, tell func(Span)) {
@@ -92,8 +117,7 @@ func (j Job) span(ctx context.Context, l *lock.Locker, key string, tell func(Spa
 		if j.Hold == 0 && s.Believed == 0 {
 			tell(Span{Key: begun})
 		}
-		left := time.Until(lease.Grant().Deadline)
-		s.Believed, s.Deadline = now, Now()+int64(left)
+		s.Believed, s.Deadline = now, nowAt(lease.Grant().Deadline)
 		if ctx.Err() != nil || j.Hold > 0 && now-s.Got > int64(hold) {
 			break
 		}

@@ -25,8 +25,7 @@ type Setup struct {
 	Key   func(string) string // returns a key of the test's own
 	// Engine is one of this process on the same store.
 	Engine lock.Engine
-	// Breaks break the store, which keeps the locks that it granted, one after the other. Each
-	// returns when the store works again.
+	// Breaks break the store, one after the other. Each returns when the store works again.
 	Breaks []Break
 }
 
@@ -34,11 +33,14 @@ type Setup struct {
 type Break struct {
 	Name string
 	Do   func(t *testing.T)
+	// Forgets is the node of the locks that the store may forget meanwhile. Empty means that it
+	// keeps all locks that it has granted.
+	Forgets string
 }
 
 // Outage is a Break that lasts for longer than the locks that were granted before.
 func Outage(name string, begin func(t *testing.T) (end func())) Break {
-	return Break{name, func(t *testing.T) {
+	return Break{Name: name, Do: func(t *testing.T) {
 		t.Helper()
 		defer begin(t)()
 		<-time.After(StoreTTL + time.Second)
@@ -162,18 +164,24 @@ func (s Setup) holderPaused(t *testing.T) {
 	}
 }
 
-// storeFails: what was granted before is kept, or has run out. All go on after each failure.
+// storeFails: what was granted before is kept, has run out, or was forgotten by a store that may
+// forget. All go on after each failure.
 func (s Setup) storeFails(t *testing.T) {
 	children := s.start(t, "store", StoreTTL)
 	spans := Observe(t, children, 50)
+	var faults []Fault
 	for _, b := range s.Breaks {
+		begin := Now()
 		b.Do(t)
 		broken := Now()
+		if b.Forgets != "" {
+			faults = append(faults, Fault{Node: b.Forgets, Begin: begin, End: broken})
+		}
 		spans = append(spans, ObserveAfter(t, children, broken)...)
 		t.Logf("%s: all go on after %v", b.Name, time.Duration(Now()-broken).Round(time.Millisecond))
 	}
 	spans = append(spans, finish(children)...)
-	judge(t, spans)
+	judge(t, spans, faults...)
 }
 
 func finish(children []*Child) (spans []Span) {
@@ -186,10 +194,11 @@ func finish(children []*Child) (spans []Span) {
 	return spans
 }
 
-// judge reports what is wrong with a history in which a lock is lost only by its deadline.
-func judge(t *testing.T, spans []Span) {
+// judge reports what is wrong with a history in which a lock is lost only by its deadline, or by
+// a fault. No two holders believe in one lock even then.
+func judge(t *testing.T, spans []Span, faults ...Fault) {
 	t.Helper()
-	for _, wrong := range Judge(spans, Fault{}) {
+	for _, wrong := range Judge(spans, faults...) {
 		t.Error(wrong)
 	}
 	overlaps := Overlaps(spans)

@@ -53,18 +53,21 @@ func (e *Ensemble) Leader(tb testing.TB) int {
 	return 0
 }
 
-func isLeader(addr string) bool {
+func isLeader(addr string) bool { return modeOf(addr) == "leader" }
+
+// modeOf returns what a server says it is, or nothing if it does not answer.
+func modeOf(addr string) string {
 	c, err := net.DialTimeout("tcp", addr, time.Second)
 	if err != nil {
-		return false
+		return ""
 	}
 	defer c.Close()
 	_ = c.SetDeadline(time.Now().Add(time.Second))
 	_, _ = fmt.Fprint(c, "srvr")
 	for lines := bufio.NewScanner(c); lines.Scan(); {
-		if lines.Text() == "Mode: leader" {
-			return true
+		if mode, ok := strings.CutPrefix(lines.Text(), "Mode: "); ok {
+			return mode
 		}
 	}
-	return false
+	return ""
 }

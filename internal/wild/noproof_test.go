@@ -166,7 +166,85 @@ func TestCascadeUnderAnotherKey(t *testing.T) {
 			e.must(e.peer.Do(bg, "shelf:1", func(_ context.Context, tx *gorm.DB) error { return tx.Delete(&Shelf{ID: 1}).Error }))
 			return tx.Model(&c).Update("name", "x").Error
 		}, guard.Protects(&Box{ID: 9}))
-		e.want(err, e.unless1020("conflict"), 0)
+		e.want(err, e.unless1020("busy"), 0)
+	})
+}
+
+type Aisle struct {
+	Code string `gorm:"primaryKey;size:16"`
+}
+
+// Crate is named by its aisle, and a bin by a column of its own.
+type Crate struct {
+	ID      int64
+	Aisle   *string `gorm:"size:16;uniqueIndex:place"`
+	Place   int64   `gorm:"uniqueIndex:place"`
+	Name    string
+	Version dbguard.Version
+}
+
+type Bin struct {
+	Aisle   string `gorm:"primaryKey;size:16"`
+	Place   int64  `gorm:"primaryKey;autoIncrement:false"`
+	Label   string `gorm:"size:16;uniqueIndex"`
+	Name    string
+	Version dbguard.Version
+}
+
+// TestRewrittenUnderAnotherKey: the row gets another name, or another primary key, with its
+// parent, whose holder changes that. A write of the row itself is an overlap, as ever.
+func TestRewrittenUnderAnotherKey(t *testing.T) {
+	for name, tt := range map[string]struct{ rule, change string }{
+		"ON UPDATE CASCADE":  {"ON UPDATE CASCADE", "UPDATE aisles SET code = 'b' WHERE code = 'a'"},
+		"ON DELETE SET NULL": {"ON DELETE SET NULL", "DELETE FROM aisles WHERE code = 'a'"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			on(t, "mysql postgres", func(e *env) {
+				e.migrate(&Aisle{}, &Crate{}, &Bin{})
+				e.must(e.db.Exec("ALTER TABLE crates ADD FOREIGN KEY (aisle) REFERENCES aisles (code) " + tt.rule).Error)
+				a := "a"
+				e.must(e.db.Create(&Aisle{Code: a}).Error)
+				e.must(e.db.Create(&Crate{ID: 1, Aisle: &a, Place: 1}).Error)
+				rename := func() error {
+					return e.peer.Do(bg, "aisle:a", func(_ context.Context, tx *gorm.DB) error { return tx.Exec(tt.change).Error })
+				}
+				err := e.Do(bg, "crate:a:1", func(_ context.Context, tx *gorm.DB) error {
+					var c Crate
+					if err := tx.Take(&c, 1).Error; err != nil {
+						return err
+					}
+					e.must(rename())
+					return tx.Model(&c).Where("aisle = ?", a).Update("name", "x").Error
+				}, guard.Protects(&Crate{Aisle: &a, Place: 1}))
+				e.want(err, e.unless1020("busy"), 0)
+			})
+		})
+	}
+	t.Run("the primary key", func(t *testing.T) {
+		on(t, "mysql postgres", func(e *env) {
+			e.migrate(&Aisle{}, &Bin{})
+			e.must(e.db.Exec("ALTER TABLE bins ADD FOREIGN KEY (aisle) REFERENCES aisles (code) ON UPDATE CASCADE").Error)
+			e.must(e.db.Create(&Aisle{Code: "a"}).Error)
+			e.must(e.db.Create(&Bin{Aisle: "a", Place: 1, Label: "l"}).Error)
+			update := func(rival func()) error {
+				return e.Do(bg, "bin:l", func(_ context.Context, tx *gorm.DB) error {
+					var b Bin
+					if err := tx.Take(&b, "label = ?", "l").Error; err != nil {
+						return err
+					}
+					rival()
+					return tx.Model(&b).Update("name", "x").Error
+				}, guard.Protects(&Bin{Label: "l"}))
+			}
+			e.want(update(func() {
+				e.must(e.peer.Do(bg, "aisle:a", func(_ context.Context, tx *gorm.DB) error {
+					return tx.Exec("UPDATE aisles SET code = 'b' WHERE code = 'a'").Error
+				}))
+			}), e.unless1020("busy"), 0)
+			e.want(update(func() {
+				e.must(e.db.Exec("UPDATE bins SET version = version + 1").Error)
+			}), "intercepted", 1)
+		})
 	})
 }
 

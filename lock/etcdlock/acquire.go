@@ -9,6 +9,7 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/belaygo/belay/internal/lasting"
 	"github.com/belaygo/belay/lock"
 )
 
@@ -32,6 +33,9 @@ func foundIn(kvs []*mvccpb.KeyValue) *found {
 // one that succeeds.
 func (e *Engine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration) (lock.Grant, error) {
 	if err := checkRequest(r); err != nil {
+		return lock.Grant{}, err
+	}
+	if err := lasting.Check("etcdlock", ttl); err != nil {
 		return lock.Grant{}, err
 	}
 	if err := e.enter(); err != nil {
@@ -76,7 +80,7 @@ func (e *Engine) acquire(ctx context.Context, r lock.Request, le *lease) (lock.G
 	switch {
 	case err != nil:
 		if errors.Is(err, lock.ErrNoAnswer) {
-			le.drop(id) // the request may be executed later: see drop
+			le.strays(id)
 		}
 		return lock.Grant{}, id, err
 	case f == nil || f.owner != r.Owner:

@@ -31,8 +31,12 @@ func newCall(ctx context.Context) call {
 	return call{context.WithValue(ctx, peerKey{}, p), p}
 }
 
-// traced notes which server gets the request of a call.
-type traced struct{ pb.KVClient }
+// traced notes which server gets the request of a call, and what the answer shows of etcd's history.
+type traced struct {
+	pb.KVClient
+
+	history *history
+}
 
 func with(ctx context.Context, opts []grpc.CallOption) []grpc.CallOption {
 	if p, ok := ctx.Value(peerKey{}).(*peer.Peer); ok {
@@ -42,15 +46,30 @@ func with(ctx context.Context, opts []grpc.CallOption) []grpc.CallOption {
 }
 
 func (t traced) Range(ctx context.Context, in *pb.RangeRequest, opts ...grpc.CallOption) (*pb.RangeResponse, error) {
-	return t.KVClient.Range(ctx, in, with(ctx, opts)...)
+	before := t.history.now()
+	res, err := t.KVClient.Range(ctx, in, with(ctx, opts)...)
+	if err == nil {
+		t.history.note(before, res.Header)
+	}
+	return res, err
 }
 
 func (t traced) DeleteRange(ctx context.Context, in *pb.DeleteRangeRequest, opts ...grpc.CallOption) (*pb.DeleteRangeResponse, error) {
-	return t.KVClient.DeleteRange(ctx, in, with(ctx, opts)...)
+	before := t.history.now()
+	res, err := t.KVClient.DeleteRange(ctx, in, with(ctx, opts)...)
+	if err == nil {
+		t.history.note(before, res.Header)
+	}
+	return res, err
 }
 
 func (t traced) Txn(ctx context.Context, in *pb.TxnRequest, opts ...grpc.CallOption) (*pb.TxnResponse, error) {
-	return t.KVClient.Txn(ctx, in, with(ctx, opts)...)
+	before := t.history.now()
+	res, err := t.KVClient.Txn(ctx, in, with(ctx, opts)...)
+	if err == nil {
+		t.history.note(before, res.Header)
+	}
+	return res, err
 }
 
 // err returns the error of a request, which says whether the request may have been executed.

@@ -30,8 +30,15 @@
 // free when the lease ends, after 4/3 of the ttl and up to a second.
 //
 // When an acquire gets no answer, etcd may execute it later. So the engine takes another lease,
-// and moves each lock to it when the lock is renewed. A lock that the acquire leaves ends with
+// once a second at most, and moves each lock to it when the lock is renewed. A lock that the acquire leaves ends with
 // the old lease. The engine does the same when such a move gets no answer.
+//
+// After a restore of a backup, etcd has the locks of that time again, and may keep them in a lease
+// that this engine keeps alive. So the engine takes another lease when it finds that revisions have
+// fallen, or that the cluster has another id. Restore with --bump-revision and
+// --mark-compacted, by more revisions than etcd has counted since the backup: revisions are the
+// tokens of locks, which fall otherwise. As revisions do not fall then, give the restored cluster a
+// new --initial-cluster-token, too, and with it another id.
 //
 // # What is different from other engines
 //

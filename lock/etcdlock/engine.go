@@ -46,11 +46,19 @@ func New(client *clientv3.Client, cfg Config) (*Engine, error) {
 		return nil, err
 	}
 	e := &Engine{client: client, cfg: cfg}
-	e.kv = clientv3.NewKVFromKVClient(traced{pb.NewKVClient(client.ActiveConnection())}, client)
+	e.kv = clientv3.NewKVFromKVClient(traced{pb.NewKVClient(client.ActiveConnection()), &history{lost: e.lostWrites}}, client)
 	e.ctx, e.stop = context.WithCancel(context.Background())
 	e.leases = leases{byTTL: make(map[time.Duration]*lease)}
 	e.holds = holds{delete: e.deleteUnrenewed, byHold: make(map[hold]*held)}
 	return e, nil
+}
+
+// lostWrites gives all leases up. One that the backup has keeps locks that were released since, and
+// would do so for as long as it is kept alive. The locks that are held move to the next lease.
+func (e *Engine) lostWrites() {
+	e.cfg.Logger.Warn("etcdlock: etcd has lost writes, as after a restore of a backup; locks that it has lost are found at their renewal, and may have had two holders until then")
+	e.leases.dropAll()
+	e.holds.restored()
 }
 
 // Close makes later calls fail, stops watches and deletions, and waits for the requests that are

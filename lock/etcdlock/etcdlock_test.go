@@ -281,3 +281,21 @@ func (c counted) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration
 	}
 	return errs
 }
+
+// A lock is its owner's alone: no other gets it or releases it.
+func TestOneOwner(t *testing.T) {
+	t.Parallel()
+	members, p := teststack.Etcd(t), prefix(t)
+	e, other := open(t, p, members), open(t, p, members)
+	acquire(t, e, mine, ttl)
+	_, err := other.Acquire(t.Context(), theirs, ttl)
+	if held, ok := errors.AsType[*lock.HeldError](err); !ok || held.Holder.Owner != mine.Owner {
+		t.Fatalf("another acquires it: %v", err)
+	}
+	wantIs(t, other.Release(t.Context(), theirs), lock.ErrNotHeld)
+	release(t, e, mine)
+	acquire(t, other, theirs, ttl)
+	wantIs(t, e.Release(t.Context(), mine), lock.ErrNotHeld)
+	wantHolder(t, other, theirs.Key, theirs.Owner)
+	release(t, other, theirs)
+}

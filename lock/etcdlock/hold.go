@@ -16,6 +16,7 @@ type held struct {
 	busy     int  // acquires and renewals that are on their way
 	over     bool // it is being deleted
 	failed   bool // the deletion, once
+	restored bool // etcd has lost writes since: the next revision may be lower
 }
 
 // holds are the locks that this engine has acquired or renewed, until they are released.
@@ -27,7 +28,8 @@ type holds struct {
 	closed bool
 }
 
-// add notes that a lock was granted or renewed, and ends after ttl.
+// add notes that a lock was granted or renewed, and ends after ttl. Of two renewals that overlap, the
+// one that ends last may know an older revision.
 func (hs *holds) add(h hold, revision int64, ttl time.Duration) {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
@@ -38,9 +40,22 @@ func (hs *holds) add(h hold, revision int64, ttl time.Duration) {
 	if old := hs.byHold[h]; old != nil {
 		old.timer.Stop()
 		it.busy = old.busy
+		if !old.restored {
+			it.revision = max(revision, old.revision)
+		}
 	}
 	it.timer = time.AfterFunc(ttl, func() { hs.end(h, it) })
 	hs.byHold[h] = it
+}
+
+// restored notes that etcd has lost writes, so revisions that were noted before may be higher than
+// those that follow.
+func (hs *holds) restored() {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	for _, it := range hs.byHold {
+		it.restored = true
+	}
 }
 
 // begin notes that a lock is about to be acquired or renewed, so that it is not deleted until done.

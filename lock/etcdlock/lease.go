@@ -29,7 +29,13 @@ type lease struct {
 	mu    sync.Mutex
 	id    clientv3.LeaseID
 	alive time.Time // when the last request was sent that kept it alive
+	stray bool      // a lock may be bound to it that nobody renews
+	left  time.Time // when a lease was last given up for a stray lock
 }
+
+// leaveEvery is how often a lease is given up for stray locks at most: each stays in etcd until it
+// expires, and all locks that are held move to the next one.
+const leaveEvery = time.Second
 
 // of returns the lease for locks of a ttl.
 func (l *leases) of(ttl time.Duration) *lease {
@@ -93,9 +99,13 @@ func (l *lease) ask(ctx context.Context, client *clientv3.Client, id clientv3.Le
 	return granted.ID, nil
 }
 
+// current returns the lease, if there is one that may be kept alive.
 func (l *lease) current() (clientv3.LeaseID, time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.stray && time.Since(l.left) >= leaveEvery {
+		l.id, l.stray, l.left = clientv3.NoLease, false, time.Now()
+	}
 	return l.id, l.alive
 }
 
@@ -111,7 +121,7 @@ func (l *lease) kept(id clientv3.LeaseID, sent time.Time) {
 func (l *lease) replace(id clientv3.LeaseID, sent time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.id, l.alive = id, sent
+	l.id, l.alive, l.stray = id, sent, false
 }
 
 func (l *lease) take(ctx context.Context) error {
@@ -125,15 +135,36 @@ func (l *lease) take(ctx context.Context) error {
 
 func (l *lease) give() { <-l.turn }
 
-// drop makes later acquires use another lease. Locks that are bound to this one move when they are
-// renewed. A lock that is not renewed ends with this lease, even if its acquire or its move here got
-// no answer and is executed later. drop does not wait for a turn, which may last as long as another
-// caller's context.
+// strays notes that a request about a lock got no answer and may be executed later, so that a lock
+// may be bound to the lease that nobody renews. It ends with the lease: later acquires use another
+// one, unless the last was given up less than a second ago, and locks that are bound to this one
+// move when they are renewed. strays does not wait for a turn, which may last as long as another caller's
+// context.
+func (l *lease) strays(id clientv3.LeaseID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.id == id {
+		l.stray = true
+	}
+}
+
+// drop makes later acquires use another lease, as this one is lost.
 func (l *lease) drop(id clientv3.LeaseID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.id == id {
 		l.id = clientv3.NoLease
+	}
+}
+
+// dropAll drops all leases.
+func (l *leases) dropAll() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, le := range l.byTTL {
+		le.mu.Lock()
+		le.id = clientv3.NoLease
+		le.mu.Unlock()
 	}
 }
 

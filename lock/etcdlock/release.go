@@ -6,6 +6,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/belaygo/belay/internal/background"
 	"github.com/belaygo/belay/lock"
 )
 
@@ -26,10 +27,10 @@ func (e *Engine) Release(ctx context.Context, r lock.Request) error {
 	return nil
 }
 
-// deleteIf deletes a lock if the comparison holds, and reports whether it did.
-func (e *Engine) deleteIf(ctx context.Context, what, key string, is clientv3.Cmp) (bool, error) {
+// deleteIf deletes a lock if all comparisons hold, and reports whether it did.
+func (e *Engine) deleteIf(ctx context.Context, what, key string, are ...clientv3.Cmp) (bool, error) {
 	c := newCall(ctx)
-	res, err := e.kv.Txn(c.ctx).If(is).Then(clientv3.OpDelete(e.name(key))).Commit()
+	res, err := e.kv.Txn(c.ctx).If(are...).Then(clientv3.OpDelete(e.name(key))).Commit()
 	if err != nil {
 		return false, c.err(what, err)
 	}
@@ -48,7 +49,11 @@ func (e *Engine) deleteUnrenewed(h hold, revision int64) {
 	defer e.running.Done()
 	ctx, cancel := context.WithTimeout(e.ctx, deleteTimeout)
 	defer cancel()
-	_, err := e.deleteIf(ctx, "delete", h.key, clientv3.Compare(clientv3.ModRevision(e.name(h.key)), "=", revision))
+	name := e.name(h.key) // a restore of a backup lets revisions return, so the owner is compared, too
+	err := background.Do(e.cfg.Logger, "etcdlock: delete a lock that was not renewed", func() error {
+		_, err := e.deleteIf(ctx, "delete", h.key, clientv3.Compare(clientv3.ModRevision(name), "=", revision), clientv3.Compare(clientv3.Value(name), "=", h.owner))
+		return err
+	})
 	if err == nil {
 		e.holds.remove(h)
 		return

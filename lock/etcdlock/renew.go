@@ -8,6 +8,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/belaygo/belay/internal/lasting"
 	"github.com/belaygo/belay/lock"
 )
 
@@ -27,6 +28,9 @@ func (e *Engine) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration
 	}
 	if len(rs) == 0 {
 		return errs
+	}
+	if err := lasting.Check("etcdlock", ttl); err != nil {
+		return fail(err)
 	}
 	if err := e.enter(); err != nil {
 		return fail(err)
@@ -137,7 +141,7 @@ func (e *Engine) renewed(ctx context.Context, r lock.Request, f *found, le *leas
 // another revision than the engine knows, so the engine can't delete it: it ends with the lease.
 func unmoved(err error, le *lease, id clientv3.LeaseID) error {
 	if errors.Is(err, lock.ErrNoAnswer) {
-		le.drop(id)
+		le.strays(id)
 	}
 	return err
 }

@@ -137,7 +137,7 @@ func TestAcquireDuringDeletion(t *testing.T) {
 		<-goOn
 		return nil
 	}))
-	const ttl = 500 * time.Millisecond
+	const ttl = 2 * time.Second // half of it is for the lease
 	acquire(t, e, mine, ttl)
 	<-begun
 	_, err := e.Acquire(t.Context(), mine, ttl)
@@ -162,7 +162,7 @@ func TestOneWarningForALock(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = e.Close(context.Background()) }()
-	acquire(t, e, mine, 100*time.Millisecond)
+	acquire(t, e, mine, 2*time.Second)
 	testwait.Until(t, "it is tried three times", func() bool { return tries.Load() >= 3 })
 	if n := strings.Count(log.String(), "WARN"); n != 1 {
 		t.Errorf("%d warnings, want 1:\n%s", n, log.String())

@@ -7,6 +7,9 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/belaygo/belay/internal/background"
+	"github.com/belaygo/belay/internal/wait"
 )
 
 // Watch implements lock.Waker. It returns when etcd notifies of all later releases.
@@ -33,34 +36,38 @@ func (e *Engine) Watch(ctx context.Context, key string, wake func()) (stop func(
 	return cancel, nil
 }
 
-// watch calls wake for each release, until ctx ends. If etcd ends the watch, watch begins another
-// one after a second, and calls wake, because it may have missed a release.
+// watch calls wake for each release, until ctx ends. If etcd ends the watch, or it panics, watch
+// begins another one after a second, and calls wake, because it may have missed a release.
 func (e *Engine) watch(ctx context.Context, key string, ready chan<- error, wake func()) {
-	for again := false; ctx.Err() == nil; again = true {
-		if again {
-			select {
-			case <-time.After(time.Second):
-			case <-ctx.Done():
-				return
-			}
+	for again := false; ; again = true {
+		err := background.Do(e.cfg.Logger, "etcdlock: watch a lock", func() error {
+			return e.watchOnce(ctx, key, again, ready, wake)
+		})
+		tell(ready, err)
+		if wait.Sleep(ctx, time.Second, nil) != nil {
+			return
 		}
-		watching, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
-		for res := range e.client.Watch(watching, e.name(key), clientv3.WithFilterPut(), clientv3.WithCreatedNotify()) {
-			switch {
-			case res.Err() != nil:
-				tell(ready, res.Err())
-			case res.Created:
-				tell(ready, nil)
-				if again {
-					wake()
-				}
-			default:
+	}
+}
+
+// watchOnce is watch until etcd ends the watch. It returns why.
+func (e *Engine) watchOnce(ctx context.Context, key string, again bool, ready chan<- error, wake func()) error {
+	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
+	defer cancel()
+	for res := range e.client.Watch(ctx, e.name(key), clientv3.WithFilterPut(), clientv3.WithCreatedNotify()) {
+		switch {
+		case res.Err() != nil:
+			return res.Err()
+		case res.Created:
+			tell(ready, nil)
+			if again {
 				wake()
 			}
+		default:
+			wake()
 		}
-		cancel()
-		tell(ready, errEnded) // as when the client is closed, which says nothing
 	}
+	return errEnded // as when the client is closed, which says nothing
 }
 
 // errEnded is returned when a watch ends before it has begun.

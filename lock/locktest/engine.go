@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/belaygo/belay/lock"
 )
@@ -127,11 +128,45 @@ func renewalProlongs(c *check) {
 	c.wantHolder(again.Key, again.Owner)
 }
 
+// Renewals of one lock may overlap. All of them succeed, none takes back what another gave, and none
+// outlives the release.
+func renewalsMayOverlap(c *check) {
+	c.acquire(c.Engine, c.mine, brief)
+	var wg sync.WaitGroup
+	for i := range 16 {
+		e := []lock.Engine{c.Engine, c.another()}[i%2]
+		wg.Go(func() {
+			if err := e.Renew(c.ctx(), []lock.Request{c.mine}, longTTL)[0]; err != nil {
+				c.Errorf("Renew: %v", err)
+			}
+		})
+	}
+	wg.Wait()
+	c.age(brief + brief/4)
+	c.wantHolder(c.key, c.mine.Owner)
+	c.release(c.Engine, c.mine)
+	c.awaitFree(c.key)
+	c.acquire(c.Other, c.theirs, longTTL)
+}
+
 func refusalDoesNotProlong(c *check) {
 	c.acquire(c.Engine, c.mine, brief)
 	c.wantRefused(c.Other, c.theirs, c.mine.Owner)
 	c.wantIs(c.Other.Renew(c.ctx(), []lock.Request{c.theirs}, longTTL)[0], lock.ErrNotHeld)
 	c.expire()
+}
+
+// A lock that is to last for less than a millisecond is not granted, and no renewal ends one so.
+func noTimeIsRefused(c *check) {
+	held := c.request(newKey())
+	c.acquire(c.Engine, held, longTTL)
+	for _, ttl := range []time.Duration{-time.Second, 0, time.Millisecond - 1} {
+		_, err := c.Engine.Acquire(c.ctx(), c.mine, ttl)
+		c.wantIs(err, lock.ErrDenied)
+		c.wantIs(c.Engine.Renew(c.ctx(), []lock.Request{held}, ttl)[0], lock.ErrDenied)
+	}
+	c.wantHolder(c.key, "")
+	c.wantHolder(held.Key, held.Owner)
 }
 
 // Nothing is granted under a context that has ended, and the methods return.

@@ -43,7 +43,7 @@ func TestHistory(t *testing.T) {
 			t.Errorf("without a fault: %+v", s)
 		}
 	}
-	for _, wrong := range lockhistory.Judge(spans, lockhistory.Fault{}) {
+	for _, wrong := range lockhistory.Judge(spans) {
 		t.Error(wrong)
 	}
 }

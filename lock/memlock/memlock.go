@@ -8,9 +8,11 @@ package memlock
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/belaygo/belay/internal/lasting"
 	"github.com/belaygo/belay/lock"
 )
 
@@ -38,6 +40,9 @@ func (e *engine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration)
 	if err := ctx.Err(); err != nil {
 		return lock.Grant{}, err
 	}
+	if err := lasting.Check("memlock", ttl); err != nil {
+		return lock.Grant{}, err
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := time.Now()
@@ -53,6 +58,9 @@ func (e *engine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration)
 }
 
 func (e *engine) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration) []error {
+	if err := lasting.Check("memlock", ttl); err != nil {
+		return slices.Repeat([]error{err}, len(rs))
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := time.Now()
@@ -103,8 +111,8 @@ func live(entries map[string]entry, key string, now time.Time) (entry, bool) {
 	return cur, ok
 }
 
-// sweep looks at a few entries and drops those that have expired, so that there are
-// never many of keys that nobody uses again.
+// sweep looks at a few entries and drops the expired ones, so that entries of unused
+// keys never pile up.
 func sweep(entries map[string]entry, now time.Time) {
 	const few = 4
 	seen := 0

@@ -48,9 +48,13 @@ func (e *Engine) acquireAt(ctx context.Context, node int, r lock.Request, ttl, t
 	ctx, cancel := within(ctx, timeout)
 	defer cancel()
 	sent := time.Now()
-	grant, err := e.nodes[node].Acquire(ctx, r, ttl)
-	if err == nil {
-		err = e.mayVote(node, sent, ttl)
-	}
+	var grant lock.Grant
+	err := call("acquire", func() (err error) {
+		grant, err = e.nodes[node].Acquire(ctx, r, ttl)
+		if err == nil {
+			err = e.mayVote(node, sent, ttl)
+		}
+		return err
+	})
 	return newVote(node, grant.Token, err)
 }

@@ -161,7 +161,7 @@ func (b *ballot) concede(ctx context.Context) error {
 func (b *ballot) release(ctx context.Context, node int, then func(error)) {
 	b.e.mu.Lock()
 	defer b.e.mu.Unlock()
-	r := lock.Request{Key: b.r.Key, Owner: b.r.Owner}
+	r := lock.Request{Key: b.r.Key, Owner: b.r.Owner, Quiet: true}
 	b.e.send(holdOf(r), node, func() { then(b.e.releaseAt(ctx, node, r)) })
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/belaygo/belay/internal/lasting"
 	"github.com/belaygo/belay/lock"
 )
 
@@ -43,6 +44,9 @@ func (c Config) timeout() time.Duration { return cmp.Or(c.NodeTimeout, defaultTi
 
 // timeoutOf returns how long a node has to answer a request about locks of this ttl.
 func (c Config) timeoutOf(ttl time.Duration) (time.Duration, error) {
+	if err := lasting.Check("quorumlock", ttl); err != nil {
+		return 0, err
+	}
 	if c.NodeTimeout > ttl/10 {
 		return 0, fmt.Errorf("%w: quorumlock: Config.NodeTimeout %v is more than a tenth of the ttl, %v", lock.ErrDenied, c.NodeTimeout, ttl)
 	}

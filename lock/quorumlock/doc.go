@@ -29,8 +29,14 @@
 // Each request is sent to all nodes: five nodes get five times the requests of one. If many
 // processes acquire one lock at once, they get some more. The caller waits for a majority of the
 // answers, which is three of five. In return, a minority of the nodes may crash, be cut off or
-// stand still, and no lock is lost or granted twice. A single server loses its locks when it
-// crashes, and a failover loses those that the replica does not have yet.
+// stand still: no lock is granted twice, and a lock that all nodes have is not lost. A single
+// server loses its locks when it crashes, and a failover loses those that the replica does not
+// have yet.
+//
+// When callers compete, a lock may be granted by a bare majority. It is lost if one of these nodes
+// starts again without it before a renewal has filled the others. With nodes that report losses, as
+// lock/redislock does, a renewal fills them once the lock has been held for 100 ms. Otherwise it
+// does so a third of the ttl after the grant.
 //
 // The engine does not stop a holder that stands still past its lease and writes then, while
 // another caller has the lock. No engine does. The database must decide: see package dbguard.
@@ -38,7 +44,8 @@
 // # Requests
 //
 // An acquire is sent to all nodes at once, and returns when a majority has granted the lock. If
-// the acquire is refused, the lock is released at the nodes that have granted it. A node that
+// the acquire is refused, the lock is released at the nodes that have granted it, and nobody is
+// notified of that: a process that waits for a key tries again after 10 to 50 ms. A node that
 // does not answer within Config.NodeTimeout counts as silent. Its request may still be executed,
 // so a later release by the same owner is sent to that node after it.
 //
@@ -51,7 +58,8 @@
 // process that has the first node goes on, and the others release what they have.
 //
 // A renewal is one call to each node. If a majority has a lock and a node does not, that node is
-// asked to grant it again.
+// asked to grant it again. A node that reports the loss of a lock brings the renewal forward: if a
+// majority has lost it, the lease ends.
 //
 // # Restarts
 //
@@ -59,15 +67,15 @@
 // node does not vote until its server has been up for longer than the ttl of the lock that is
 // acquired. That is safe only if all processes use the same ttl. A node that does not vote holds
 // locks all the same, and a renewal fills it again within a third of the ttl after it answers. So
-// servers may be restarted one after the other, without losing a lock: wait until the last one
-// has been filled before you restart the next one. If a majority was started less than a ttl ago,
-// an acquire fails with [lock.ErrRefused].
+// servers may be restarted one after the other, and a lock that all nodes have is not lost: wait
+// until the last one has been filled before you restart the next one. If a majority was started
+// less than a ttl ago, an acquire fails with [lock.ErrRefused].
 //
 // A node must be a [Starter], so that the start of its server is known. An engine of
 // lock/redislock with Config.AskStart is one, on a single server. Or set Config.Durable if no
-// node forgets a lock: a database, or Redis with appendfsync always. The engine does not notice a
-// FLUSHALL, an eviction (set maxmemory-policy noeviction), or a server whose clock is set
-// forward.
+// node forgets a lock: a database, or Redis with appendfsync always. A server votes all the same after
+// a FLUSHALL, after an eviction (set maxmemory-policy noeviction), or if its clock is set forward
+// while it has locks.
 //
 // # Tokens, waiters and markers
 //

@@ -9,12 +9,14 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/belaygo/belay/internal/background"
+	"github.com/belaygo/belay/internal/isnil"
 	"github.com/belaygo/belay/lock"
 )
 
 // An Engine is a lock.Engine that keeps each lock on a majority of its nodes, which are other
-// engines. It implements lock.Waker and lock.Pinger, and keeps markers if its nodes do. It is safe
-// for concurrent use.
+// engines. It implements lock.Waker, lock.LossWatcher and lock.Pinger, and keeps markers, if its
+// nodes do. It is safe for concurrent use.
 type Engine struct {
 	nodes    []lock.Engine
 	majority int
@@ -28,9 +30,10 @@ type Engine struct {
 }
 
 var (
-	_ lock.Engine = (*Engine)(nil)
-	_ lock.Waker  = (*Engine)(nil)
-	_ lock.Pinger = (*Engine)(nil)
+	_ lock.Engine      = (*Engine)(nil)
+	_ lock.Waker       = (*Engine)(nil)
+	_ lock.LossWatcher = (*Engine)(nil)
+	_ lock.Pinger      = (*Engine)(nil)
 )
 
 // New returns an engine that keeps each lock on a majority of the nodes. Their number must be odd
@@ -59,12 +62,11 @@ func New(nodes []lock.Engine, cfg Config) (*Engine, error) {
 
 // checkNode returns why node can't be one beside those before it.
 func checkNode(before []lock.Engine, node lock.Engine, cfg Config) error {
-	v := reflect.ValueOf(node)
-	if !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+	if isnil.Value(node) {
 		return errors.New("it is nil")
 	}
 	for i, other := range before {
-		if v.Comparable() && node == other {
+		if reflect.ValueOf(node).Comparable() && node == other {
 			return fmt.Errorf("it is the same engine as node %d", i+1)
 		}
 	}
@@ -129,6 +131,16 @@ func ask[T any](ctx context.Context, e *Engine, timeout time.Duration, call func
 // within returns a context with the values of ctx, which ends after the timeout of a node.
 func within(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), timeout)
+}
+
+// call calls a node in a goroutine that no caller has. A panic of the node is an error that leaves
+// open whether the request was executed.
+func call(what string, f func() error) error {
+	err := background.Do(nil, "quorumlock: "+what, f)
+	if errors.Is(err, background.ErrPanic) {
+		return fmt.Errorf("%w: %w", lock.ErrNoAnswer, err)
+	}
+	return err
 }
 
 func (e *Engine) place() lock.Place { return lock.Place{Node: e.cfg.Name, Slot: -1} }

@@ -16,7 +16,7 @@ var errClosed = fmt.Errorf("%w: quorumlock: closed", lock.ErrDenied)
 // it: a majority of them would be the lock. What a minority keeps expires, and does not keep
 // another owner from the other nodes.
 func (b *ballot) err(ctx context.Context, left int) error {
-	holder, _ := b.holder()
+	holder, named := b.holder()
 	switch {
 	case left >= b.e.majority && b.isMarked():
 		return fmt.Errorf("%w: %w", lock.ErrMarked, b.failure(ctx, lock.ErrNoAnswer))
@@ -25,7 +25,7 @@ func (b *ballot) err(ctx context.Context, left int) error {
 	case b.isMarked():
 		return lock.ErrMarked
 	case b.answered() && b.count(held) > 0:
-		return &lock.HeldError{Key: b.r.Key, Holder: holder}
+		return &lock.HeldError{Key: b.r.Key, Holder: holder, Partial: named < b.e.majority && b.count(granted) > 0}
 	case left > 0:
 		return b.failure(ctx, lock.ErrNoAnswer)
 	}

@@ -22,8 +22,12 @@ func (e *Engine) Inspect(ctx context.Context, key string) (lock.Holder, error) {
 		err    error
 	}
 	answers := ask(ctx, e, e.cfg.timeout(), func(ctx context.Context, node int) seen {
-		h, err := e.nodes[node].Inspect(ctx, key)
-		return seen{node, h, err}
+		s := seen{node: node}
+		s.err = call("inspect", func() (err error) {
+			s.holder, err = e.nodes[node].Inspect(ctx, key)
+			return err
+		})
+		return s
 	})
 	var named []lock.Holder
 	errs := slices.Repeat([]error{errSilent}, len(e.nodes))

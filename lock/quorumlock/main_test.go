@@ -37,6 +37,9 @@ var (
 // durable is the first word of the addresses for connect if the restart rule is off.
 const durable = "durable"
 
+// unreported is the word before the rule if nodes report no losses.
+const unreported = "unreported"
+
 // restarts stands for the rule that servers wait after a restart.
 const restarts = ""
 
@@ -46,6 +49,10 @@ func where(rule string, servers []string) string { return rule + " " + strings.J
 func connect(where string) (lock.Engine, func(), error) {
 	addrs := strings.Fields(where)
 	var cfg quorumlock.Config
+	ofNodes := redislock.Config{AskStart: true}
+	if addrs[0] == unreported {
+		addrs, ofNodes.NoTracking = addrs[1:], true
+	}
 	if addrs[0] == durable {
 		addrs, cfg.Durable = addrs[1:], true
 	}
@@ -60,7 +67,7 @@ func connect(where string) (lock.Engine, func(), error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		node, err := redislock.Open(opts, redislock.Config{AskStart: true})
+		node, err := redislock.Open(opts, ofNodes)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -44,7 +44,7 @@ func (e *Engine) Probe(ctx context.Context, key string) error {
 }
 
 // ping calls all nodes, and returns nil when a majority has answered without an error.
-func (e *Engine) ping(ctx context.Context, what string, call func(ctx context.Context, node int) error) error {
+func (e *Engine) ping(ctx context.Context, what string, ping func(ctx context.Context, node int) error) error {
 	if err := e.enter(ctx); err != nil {
 		return fmt.Errorf("quorumlock: %s: %w", what, err)
 	}
@@ -53,7 +53,9 @@ func (e *Engine) ping(ctx context.Context, what string, call func(ctx context.Co
 		node int
 		err  error
 	}
-	answers := ask(ctx, e, e.cfg.timeout(), func(ctx context.Context, node int) answer { return answer{node, call(ctx, node)} })
+	answers := ask(ctx, e, e.cfg.timeout(), func(ctx context.Context, node int) answer {
+		return answer{node, call(what, func() error { return ping(ctx, node) })}
+	})
 	errs := slices.Repeat([]error{errSilent}, len(e.nodes))
 	well := 0
 	for range e.nodes {

@@ -337,3 +337,31 @@ func TestReleaseOfLostLock(t *testing.T) {
 	nodes[4].release = func(func() error) error { return lock.ErrNotSent }
 	wantIs(t, e.Release(t.Context(), mine), lock.ErrNoAnswer)
 }
+
+// A lock that a bare majority has granted is lost when two of these nodes forget it. A renewal before
+// that fills the other nodes, and the lock is kept.
+func TestBareMajority(t *testing.T) {
+	for name, want := range map[string]error{"renewed": nil, "not renewed": lock.ErrNotHeld} {
+		t.Run(name, func(t *testing.T) {
+			nodes, engines := newNodes()
+			e := over(t, engines...)
+			for _, n := range nodes[3:] {
+				n.give(theirs.Owner)
+			}
+			acquire(t, e, mine)
+			for _, n := range nodes[3:] {
+				n.take(theirs.Owner)
+			}
+			if want == nil {
+				wantIs(t, e.Renew(t.Context(), []lock.Request{mine}, ttl)[0], nil)
+				testwait.Until(t, "all nodes have the lock", func() bool {
+					return !slices.ContainsFunc(nodes, func(n *node) bool { return n.owner() != mine.Owner })
+				})
+			}
+			for _, n := range nodes[:2] {
+				n.take(mine.Owner)
+			}
+			wantIs(t, e.Renew(t.Context(), []lock.Request{mine}, ttl)[0], want)
+		})
+	}
+}

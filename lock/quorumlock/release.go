@@ -64,5 +64,5 @@ func (e *Engine) releaseAll(ctx context.Context, r lock.Request) <-chan vote {
 func (e *Engine) releaseAt(ctx context.Context, node int, r lock.Request) error {
 	ctx, cancel := within(ctx, e.cfg.timeout())
 	defer cancel()
-	return e.nodes[node].Release(ctx, r)
+	return call("release", func() error { return e.nodes[node].Release(ctx, r) })
 }

@@ -41,7 +41,14 @@ func (e *Engine) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration
 
 // renewAt renews locks at one node, and returns an error for each.
 func (e *Engine) renewAt(ctx context.Context, node int, rs []lock.Request, ttl time.Duration) []error {
-	errs := e.nodes[node].Renew(ctx, rs, ttl)
+	var errs []error
+	err := call("renew", func() error {
+		errs = e.nodes[node].Renew(ctx, rs, ttl)
+		return nil
+	})
+	if err != nil {
+		return slices.Repeat([]error{err}, len(rs))
+	}
 	if len(errs) != len(rs) {
 		return slices.Repeat([]error{fmt.Errorf("%d answers to %d requests", len(errs), len(rs))}, len(rs))
 	}

@@ -12,8 +12,9 @@ import (
 type Starter interface {
 	// Started returns when the server started, or some time later, by the clock of this
 	// process. After a call of the engine has been answered, the time is that of the server
-	// that answered, or of one that started later. It is zero until a server has answered.
-	// Started does not block. It returns an error if the engine can't know the time.
+	// that answered, or of one that started later. A server that follows another one has not
+	// started before that one answered, whatever its clock says. The time is zero until a
+	// server has answered. Started does not block. It returns an error if the engine can't know the time.
 	Started() (time.Time, error)
 }
 

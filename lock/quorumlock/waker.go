@@ -29,7 +29,9 @@ func (e *Engine) Watch(ctx context.Context, key string, wake func()) (stop func(
 	}
 	defer e.running.Done()
 	b := &bell{wake: wake, majority: e.majority, seen: make([]bool, len(e.nodes))}
-	answers := ask(ctx, e, watchTime, func(ctx context.Context, node int) error { return b.watch(ctx, e.nodes[node], node, key) })
+	answers := ask(ctx, e, watchTime, func(ctx context.Context, node int) error {
+		return call("watch", func() error { return b.watch(ctx, e.nodes[node], node, key) })
+	})
 	ready, failed := 0, 0
 	for ready < e.majority {
 		select {

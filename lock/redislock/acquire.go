@@ -5,17 +5,18 @@ import (
 	"errors"
 	"time"
 
+	"github.com/belaygo/belay/internal/lasting"
 	"github.com/belaygo/belay/lock"
 )
 
-// Acquire implements lock.Engine. It retries what was not executed for up to a
-// second. The ttl is at least a millisecond.
+// Acquire implements lock.Engine. It retries a request that was not executed for up to
+// a second. The ttl is at least a millisecond.
 //
 // The marker is read after the acquire, on the same connection: it was set before
-// the release that made way for a grant, so no grant misses it. What was taken in
-// vain is released again.
+// the release that made way for a grant, so no grant misses it. A grant of a marked
+// lock is released again.
 func (e *Engine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration) (grant lock.Grant, err error) {
-	if err := checkTTL(ttl); err != nil {
+	if err := lasting.Check("redislock", ttl); err != nil {
 		return lock.Grant{}, err
 	}
 	err = e.withRetry(ctx, e.lockName(r.Key), func(ctx context.Context) error {
@@ -30,8 +31,11 @@ func (e *Engine) acquire(ctx context.Context, r lock.Request, ttl time.Duration)
 	name := e.lockName(r.Key)
 	cmd := &command{
 		script: acquireScript, name: name,
-		args:   []any{r.Owner, ttl.Milliseconds(), e.id, e.waits(name, r), e.beside("line", name)},
+		args:   []any{r.Owner, ttl.Milliseconds(), e.id, r.Waits && e.waker.listens(name)},
 		marker: e.beside("done", name), readMarker: r.UnlessMarked,
+	}
+	if r.Waits {
+		cmd.line = e.lineOf(name)
 	}
 	var few, err error // few = too few replicas have the lock
 	if e.cfg.Replicas > 0 {
@@ -45,7 +49,7 @@ func (e *Engine) acquire(ctx context.Context, r lock.Request, ttl time.Duration)
 	grant, err := e.granted(cmd, r.Key)
 	_, held := errors.AsType[*lock.HeldError](err)
 	if r.Waits {
-		e.waker.stands(name, held)
+		e.waker.stands(name, held && cmd.line != "")
 	}
 	switch {
 	case err != nil && !held:

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/belaygo/belay/internal/background"
 	"github.com/belaygo/belay/lock"
 )
 
@@ -33,7 +34,7 @@ type queued struct {
 	cmd   *command
 	state atomic.Int32 // waiting, sent or withdrawn
 	done  chan struct{}
-	err   error // why it was not sent
+	err   error // why it was not sent, or has no answer
 }
 
 const (
@@ -74,8 +75,11 @@ func (b *batcher) send(ctx context.Context, cmd *command) error {
 // run sends batches until there is nothing left to send.
 func (b *batcher) run() {
 	for batch := b.next(); len(batch) > 0; batch = b.next() {
-		err := b.exchange(batch)
+		err := background.Do(nil, "redislock: send requests", func() error { return b.exchange(batch) })
 		for _, p := range batch {
+			if errors.Is(err, background.ErrPanic) { // the client panicked: some may have been executed
+				p.err = fmt.Errorf("%w: %w", lock.ErrNoAnswer, err)
+			}
 			close(p.done)
 		}
 		if network, ok := errors.AsType[net.Error](err); ok && network.Timeout() {
@@ -107,8 +111,8 @@ func (b *batcher) exchange(batch []*queued) error {
 	return pipeline(context.Background(), b.client.Pipeline(), cmds) // the client's timeouts bound it
 }
 
-// giveUp does not send what is queued: the node has just let a batch run into
-// its timeout.
+// giveUp drops the queued requests unsent: the last batch has just timed out at the
+// node.
 func (b *batcher) giveUp(reason error) {
 	b.mu.Lock()
 	queue := b.queue

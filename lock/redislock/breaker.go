@@ -19,22 +19,22 @@ const (
 	tripAfter = 5                      // failures in a row, not all of them at once
 	goneAfter = 3                      // refused connections in a row: no process listens there
 	openTime  = 500 * time.Millisecond // until a request tries again whether the node is back
-	// A caller that goes away sooner has learnt nothing about the node.
+	// A caller that gives up sooner proves nothing about the node.
 	minPatience = 300 * time.Millisecond
 )
 
-// epoch is what times are counted from, by the monotonic clock.
+// epoch is the zero of the breaker's times, by the monotonic clock.
 var epoch = time.Now()
 
-// A breaker keeps requests away from a node that does not answer, so that they
-// fail at once instead of after a timeout. Whatever a node answers, it answers.
+// A breaker keeps requests away from a node that does not answer, so that they fail at
+// once instead of after a timeout. Any answer counts, even an error.
 type breaker struct {
 	addr   func() string
 	reload func(context.Context)
 	cb     *gobreaker.CircuitBreaker[struct{}]
 	gone   atomic.Int32 // refused connections in a row
-	first  atomic.Int64 // when the first failure in a row was noted, in ns since epoch; 0 = none
-	again  atomic.Bool  // a request that began after that has failed, too
+	first  atomic.Int64 // when the first failure in a row ended, in ns since epoch; 0 = none
+	again  atomic.Bool  // a request that began after the first failure has failed, too
 }
 
 func newBreaker(addr func() string, reload func(context.Context)) *breaker {
@@ -68,8 +68,8 @@ func (b *breaker) run(ctx context.Context, start time.Time, request func() error
 	return err
 }
 
-// note adds a request to the row. All that are on their way while a healthy node
-// pauses once fail together, and are no more than one failure.
+// note counts a request. Requests on their way while a healthy node pauses once fail
+// together, and count as one failure.
 func (b *breaker) note(err, fault error, start time.Time) {
 	if errors.Is(err, syscall.ECONNREFUSED) {
 		b.gone.Add(1)
@@ -88,7 +88,7 @@ func (b *breaker) note(err, fault error, start time.Time) {
 	}
 }
 
-// nodeFault returns what the end of a request says about the node: nil if the node
+// nodeFault returns the node's fault, as shown by the end of a request: nil if the node
 // has answered.
 func nodeFault(err error, start time.Time) error {
 	if err == nil {
@@ -97,7 +97,7 @@ func nodeFault(err error, start time.Time) error {
 	if _, answered := errors.AsType[redis.Error](err); answered {
 		return nil
 	}
-	network, ok := errors.AsType[net.Error](err) // so are the errors of a context
+	network, ok := errors.AsType[net.Error](err) // context.DeadlineExceeded is one, too
 	gone := errors.Is(err, context.Canceled) || ok && network.Timeout()
 	switch {
 	case gone && time.Since(start) < minPatience:

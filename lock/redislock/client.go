@@ -11,7 +11,7 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// newClient makes the client that opts ask for.
+// newClient makes the kind of client that opts select.
 func newClient(opts *redis.UniversalOptions) (redis.UniversalClient, error) {
 	switch {
 	case opts == nil || len(opts.Addrs) == 0:

@@ -5,7 +5,7 @@ import "github.com/prometheus/client_golang/prometheus"
 // Describe implements prometheus.Collector.
 func (e *Engine) Describe(ch chan<- *prometheus.Desc) {
 	m := e.metrics
-	for _, d := range []*prometheus.Desc{m.requestsDesc, m.breakerDesc, m.watchedDesc, m.connsDesc} {
+	for _, d := range []*prometheus.Desc{m.requestsDesc, m.breakerDesc, m.watchedDesc, m.connsDesc, m.trackedDesc} {
 		ch <- d
 	}
 }
@@ -30,4 +30,5 @@ func (e *Engine) Collect(ch chan<- prometheus.Metric) {
 	topics, conns := e.waker.counts()
 	gauge(m.watchedDesc, float64(topics))
 	gauge(m.connsDesc, float64(conns))
+	gauge(m.trackedDesc, float64(e.tracker.count()))
 }

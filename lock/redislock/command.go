@@ -13,22 +13,23 @@ import (
 )
 
 // A command is one use of a script. It is executed at most once, unless it is a
-// question. go-redis follows MOVED, ASK and READONLY with it, after which the server
-// has not executed anything. After other errors it sends nothing again but questions,
-// and only by a client of the user's that is set to; for an own one see router.send.
+// question. go-redis resends it after MOVED, ASK and READONLY, with which the server
+// has executed nothing. After other errors go-redis resends only questions, and only if
+// the user's client is configured to; for the engine's own client see router.send.
 type command struct {
 	script *script
 	name   string // of the lock
+	line   string // of the lock's line, if the script may use that: its second key
 	args   []any
 
-	marker     string        // the lock's, if one of these:
-	setMarker  time.Duration // mark the lock as done for so long; 0 = no
-	readMarker bool          // whether the lock is marked
+	marker     string        // the lock's marker, if setMarker or readMarker is set
+	setMarker  time.Duration // how long to mark the lock as done; 0 = not
+	readMarker bool          // whether to read the marker
 
 	*redis.Cmd        // set by prepare
-	node       string // that answered
+	node       string // the node that answered
 
-	// What goes with it on the same connection: nil = nothing.
+	// Commands sent with it on its connection: nil = none.
 	markerSet *redis.StatusCmd // before it
 	markerGet *redis.StringCmd // after it
 }
@@ -39,9 +40,12 @@ func (c *command) NoRetry() bool { return !c.script.question() }
 // prepare makes the command ready to be sent by the hash of its script, or by the
 // source if the node does not know the hash.
 func (c *command) prepare(ctx context.Context, bySource bool) {
-	head := []any{"evalsha", c.script.sha, 1, c.name}
+	head := []any{"evalsha", c.script.sha, 2, c.name, c.line}
 	if bySource {
-		head = []any{"eval", c.script.src, 1, c.name}
+		head[0], head[1] = "eval", c.script.src
+	}
+	if c.line == "" {
+		head[2], head = 1, head[:4]
 	}
 	c.Cmd = redis.NewCmd(ctx, slices.Concat(head, c.args)...)
 	c.SetFirstKeyPos(3)
@@ -67,7 +71,7 @@ func (c *command) done() error {
 	return c.badReply()
 }
 
-// foreign returns an error if a field of the lock is no owner, who has a colon in its id.
+// foreign returns an error if a field of the lock is no owner: an owner's id has a colon.
 func (c *command) foreign(field string) error {
 	if field == "" || strings.Contains(field, ":") {
 		return nil
@@ -105,7 +109,7 @@ func pipeline(ctx context.Context, pipe redis.Pipeliner, cmds []*command) error 
 	return exec(ctx, pipe, cmds)
 }
 
-// enqueue adds the command to pipe, with what goes with it.
+// enqueue adds the command to pipe, with its commands for the marker.
 func (c *command) enqueue(ctx context.Context, pipe redis.Pipeliner) {
 	if c.markerSet != nil {
 		_ = pipe.Process(ctx, c.markerSet)

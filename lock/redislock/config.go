@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/belaygo/belay/internal/background"
 )
 
 // Config adjusts an engine. The zero value is useful.
@@ -15,16 +18,22 @@ type Config struct {
 	// bytes and no brace. Defaults to none.
 	Prefix string
 	// Replicas is how many replicas of its master must have a lock before it is
-	// granted. If fewer say so within half a second, the lock is released again and
-	// Acquire returns an error that matches lock.ErrRefused. Each grant then takes as
-	// long as the slowest of these replicas. It makes it rarer that a failover loses
-	// a lock, and does not exclude it: a replica that did not answer may be
-	// promoted. Defaults to 0.
+	// granted. If fewer confirm that within half a second, the lock is released again
+	// and Acquire returns an error that matches lock.ErrRefused. Each grant then takes
+	// as long as the slowest of these replicas. A failover then loses locks more
+	// rarely, but may still lose one: a replica that did not answer may be promoted.
+	// Defaults to 0.
 	Replicas int
-	// AskStart makes each new connection read the server's uptime by INFO server, which
-	// Engine.Started needs, and so package quorumlock. It works only with Open, and with a
+	// AskStart makes each new connection read the server's run id and uptime by INFO server,
+	// for Engine.Started, which package quorumlock uses. It works only with Open, and with a
 	// single server. The user needs the right to INFO. Defaults to false.
 	AskStart bool
+	// NoTracking turns off the tracking of held locks: the next renewal then finds the
+	// loss of a lock. With tracking, an engine that holds locks has two more connections
+	// to each master. Defaults to false.
+	NoTracking bool
+	// Logger gets a warning if a server refuses to track locks. Defaults to slog.Default().
+	Logger *slog.Logger
 	// Name distinguishes several engines of one process in metrics. Defaults to
 	// "redis".
 	Name string
@@ -48,6 +57,7 @@ func (c Config) withDefaults() (Config, error) {
 	case !utf8.ValidString(c.Name):
 		return c, fmt.Errorf("redislock: Config.Name %q is not UTF-8", c.Name)
 	}
+	c.Logger = background.Logger(c.Logger)
 	c.Name = cmp.Or(c.Name, "redis")
 	return c, nil
 }

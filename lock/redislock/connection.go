@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/belaygo/belay/internal/background"
 )
 
 // quietTime is how long a connection is without a message before it is checked.
@@ -34,17 +36,22 @@ func (w *waker) connect(node *redis.Client) *subConn {
 // write carries out the commands, and closes the connection at the end, which ends
 // read.
 func (c *subConn) write() {
-	defer c.sub.Close()
-	defer c.cancel()
+	_ = background.Do(nil, "redislock: subscribe", c.carryOut)
+	c.cancel()
+	_ = background.Do(nil, "redislock: close a connection", c.sub.Close)
+}
+
+// carryOut carries out the commands until one fails.
+func (c *subConn) carryOut() error {
 	for {
 		select {
 		case <-c.hasCommands:
 		case <-c.ctx.Done():
-			return
+			return c.ctx.Err()
 		}
 		for _, o := range c.take() {
 			if err := c.send(o); err != nil {
-				return
+				return err
 			}
 		}
 	}
@@ -69,7 +76,7 @@ func (c *subConn) send(o subCommand) error {
 	return unsubscribe(c.ctx, o.channel)
 }
 
-// read takes in what the node says until the connection breaks.
+// read handles the node's messages until the connection breaks.
 func (c *subConn) read() {
 	defer c.cancel()
 	c.waker.onConnLost(c, c.listen())

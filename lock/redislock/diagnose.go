@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,9 +20,9 @@ import (
 
 var _ doctor.Diagnoser = (*Engine)(nil)
 
-// Diagnose returns what is wrong with the servers, and with the rights that the engine has
-// there. It acquires a lock that no operation uses, for a millisecond, and leaves nothing behind.
-// It is a part of belay.Doctor.
+// Diagnose returns the faults of the servers, and the rights that the engine lacks there. It
+// acquires a lock that no operation uses, for a millisecond, and leaves nothing behind. It is a
+// part of belay.Doctor.
 func (e *Engine) Diagnose(ctx context.Context) []doctor.Finding {
 	err := e.Ping(ctx)
 	if kind, ok := errors.AsType[*kindError](err); ok {
@@ -80,16 +81,20 @@ func (e *Engine) keyOfEach(ctx context.Context) (map[*redis.Client]string, error
 	return keys, nil
 }
 
-// diagnoseNode tries what the engine does on the node that has key.
+// diagnoseNode tries the engine's requests on the node that has key.
 func (e *Engine) diagnoseNode(ctx context.Context, node *redis.Client, key string) []doctor.Finding {
 	addr := e.addrOf(node)
 	if found := e.diagnoseRights(ctx, node, addr, key); found != nil {
 		return found
 	}
-	err := e.Probe(ctx, key)
+	err := e.tryScripts(ctx, key)
+	answer, answered := errors.AsType[redis.Error](err)
+	_, unknown := errors.AsType[*kindError](err)
 	switch {
 	case err == nil:
 		return nil
+	case unknown, answered && says(answer, prefixesScript):
+		return []doctor.Finding{doctor.RedisScripts.Failed(addr, err)}
 	case errors.Is(err, lock.ErrRefused):
 		return []doctor.Finding{doctor.RedisRejects.Failed(addr, err)}
 	case errors.Is(err, lock.ErrDenied):
@@ -98,8 +103,25 @@ func (e *Engine) diagnoseNode(ctx context.Context, node *redis.Client, key strin
 	return []doctor.Finding{doctor.RedisServer.Failed(addr, err)}
 }
 
+// tryScripts runs each script on the lock of a probe.
+func (e *Engine) tryScripts(ctx context.Context, key string) error {
+	if err := e.Probe(ctx, key); err != nil {
+		return err
+	}
+	r := lock.Request{Key: probeKey(e.lockName(key)), Owner: "doctor:1"}
+	if _, err := e.Inspect(ctx, r.Key); err != nil {
+		return err
+	}
+	for _, err := range append(e.Renew(ctx, []lock.Request{r}, time.Millisecond), e.Release(ctx, r)) {
+		if !errors.Is(err, lock.ErrNotHeld) {
+			return err
+		}
+	}
+	return nil
+}
+
 // diagnoseRights runs each command that the engine or its scripts run, on the names that it
-// uses during an outage. Some scripts go on without a command that is forbidden.
+// uses during an outage. Some scripts continue without a command that is forbidden.
 func (e *Engine) diagnoseRights(ctx context.Context, node *redis.Client, addr, key string) []doctor.Finding {
 	name := e.lockName(key)
 	pipe := node.Pipeline()
@@ -107,54 +129,75 @@ func (e *Engine) diagnoseRights(ctx context.Context, node *redis.Client, addr, k
 		pipe.Do(ctx, args...)
 	}
 	cmds, _ := pipe.Exec(ctx)
-	sub, subscribe := e.topology.open(ctx, node), "subscribe"
-	defer sub.Close()
-	listen := sub.Subscribe
-	if e.topology.sharded() {
-		listen, subscribe = sub.SSubscribe, "ssubscribe"
+	releases := e.subscribe(ctx, node, channel(name), e.topology.sharded())
+	cmds = append(cmds, releases)
+	if e.tracker != nil {
+		cmds = append(cmds, e.subscribe(ctx, node, invalidations, false))
 	}
-	_ = listen(ctx, channel(name))
-	_, err := sub.ReceiveTimeout(ctx, time.Second)
-	subscribed := redis.NewCmd(ctx, subscribe)
-	subscribed.SetErr(err)
 
 	var rights []string
-	onlyKeys := true
-	for _, cmd := range append(cmds, subscribed) {
+	works := true // without them
+	for _, cmd := range cmds {
 		if err := cmd.Err(); redis.IsPermissionError(err) {
-			right := e.rightFor(cmd.Name(), err)
-			onlyKeys = onlyKeys && right[0] == '~'
+			right := e.rightFor(cmd, err)
+			works = works && (right[0] == '~' && e.cfg.Prefix == "" || slices.Contains(trackingRights, right))
 			rights = append(rights, right)
 		}
 	}
-	if rights == nil {
+	switch {
+	case rights == nil && releases.Err() != nil: // it needs a new connection
+		return []doctor.Finding{doctor.RedisServer.Failed(addr, fmt.Errorf("a new connection: %w", releases.Err()))}
+	case rights == nil:
 		return nil
 	}
 	slices.Sort(rights)
 	found := doctor.RedisRights.Found(addr, "the user lacks %s", strings.Join(slices.Compact(rights), " "))
-	if onlyKeys && e.cfg.Prefix == "" { // the locks may have names that it may touch
+	if works { // the locks may have names that it may touch
 		found.Severity = doctor.Warning
 	}
 	return []doctor.Finding{found}
 }
 
-// rightFor returns the rule of an ACL that allows what was refused.
-func (e *Engine) rightFor(command string, refusal error) string {
+// subscribe tries to subscribe to a channel.
+func (e *Engine) subscribe(ctx context.Context, node *redis.Client, channel string, sharded bool) redis.Cmder {
+	sub := e.topology.open(ctx, node)
+	defer sub.Close()
+	listen, command := sub.Subscribe, "subscribe"
+	if sharded {
+		listen, command = sub.SSubscribe, "ssubscribe"
+	}
+	_ = listen(ctx, channel)
+	_, err := sub.ReceiveTimeout(ctx, time.Second)
+	cmd := redis.NewCmd(ctx, command, channel)
+	cmd.SetErr(err)
+	return cmd
+}
+
+// trackingRights are the rights without which only renewals find losses.
+var trackingRights = []string{"+client|tracking", "+client|id", "&" + invalidations}
+
+// rightFor returns the rule of an ACL that allows the refused command.
+func (e *Engine) rightFor(cmd redis.Cmder, refusal error) string {
+	command, args := cmd.Name(), cmd.Args()
 	switch text := refusal.Error(); {
+	case strings.Contains(text, "channel") && args[1] == invalidations:
+		return "&" + invalidations
 	case strings.Contains(text, "channel"):
 		return "&redisson_lock__channel:*"
 	case strings.Contains(text, " key"):
 		return "~" + e.cfg.Prefix + "*"
+	case command == "client":
+		return fmt.Sprintf("+client|%s", args[1])
 	}
 	return "+" + command
 }
 
-// commands returns the commands of the documented ACL line that can be run by themselves. None of
-// them writes: the keys do not exist, and the arguments of SET, HSET and ZADD are wrong. The server
+// commands returns the commands of the documented ACL line that can be run alone. None of them
+// writes: the keys do not exist, and the arguments of SET, HSET and ZADD are wrong. The server
 // checks the user's rights before the arguments. So an error about the arguments shows that the
 // user may write.
 func (e *Engine) commands(name string) [][]any {
-	probe := e.lockName("belay_probe:" + tagged(name))
+	probe := e.lockName(probeKey(name))
 	marker, line := e.beside("done", name), e.beside("line", name)
 	const me, wrong = "doctor", "wrong"
 	all := [][]any{
@@ -164,6 +207,9 @@ func (e *Engine) commands(name string) [][]any {
 		{"set", marker, 1, wrong}, {"get", marker},
 		{"zadd", line, wrong, me}, {"zscore", line, me}, {"zcount", line, 0, 0}, {"zpopmin", line}, {"zrem", line, me},
 		{"time"}, {e.topology.publish(), channel(name), "doctor"},
+	}
+	if e.tracker != nil {
+		all = append(all, []any{"client", "tracking", "off"}, []any{"client", "id"})
 	}
 	if e.cfg.Replicas > 0 {
 		all = append(all, []any{"wait", 0, 1})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
+	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/redislock"
 )
 
@@ -50,7 +51,10 @@ func TestDiagnose(t *testing.T) {
 		"no scripts":            {make: user("-eval"), check: "error redis-rights", says: "lacks +eval."},
 		"no lines":              {make: user("-zadd", "-zrem"), check: "error redis-rights", says: "lacks +zadd +zrem."},
 		"no subscription":       {make: user("-subscribe"), check: "error redis-rights", says: "lacks +subscribe."},
-		"no channels":           {make: user("resetchannels"), check: "error redis-rights", says: "lacks &redisson_lock__channel:*."},
+		"no channels":           {make: user("resetchannels"), check: "error redis-rights", says: "lacks &__redis__:invalidate &redisson_lock__channel:*."},
+		"no tracking":           {make: user("-client|tracking"), check: "warning redis-rights", says: "lacks +client|tracking."},
+		"no invalidations":      {make: user("resetchannels", "&redisson_lock__channel:*"), check: "warning redis-rights", says: "lacks &__redis__:invalidate."},
+		"NoTracking":            {make: user("-client|tracking"), cfg: redislock.Config{NoTracking: true}},
 		"other keys":            {make: user("resetkeys", "~order:*"), check: "warning redis-rights", says: "lacks ~*."},
 		"other prefix":          {make: user("resetkeys", "~order:*"), cfg: redislock.Config{Prefix: "app:"}, check: "error redis-rights", says: "lacks ~app:*."},
 		"password":              {make: set("requirepass", "other"), check: "error redis-server", says: "NOAUTH"},
@@ -74,6 +78,25 @@ func TestDiagnose(t *testing.T) {
 		wantFindings(t, openURL(t, "redis://"+s.Addr), map[string]string{
 			"unchecked redis-eviction": "not checked: could not read INFO: ERR unknown command",
 		})
+	})
+	t.Run("proxy that refuses scripts", func(t *testing.T) {
+		p := newProvider(t)
+		p.mu.Lock()
+		p.refuses = func(script string) string {
+			if strings.Contains(script, "'publish'") {
+				return refusedKeys
+			}
+			return ""
+		}
+		p.mu.Unlock()
+		e := openURL(t, "redis://"+p.addr)
+		acquire(t, e, hold)
+		wantVerdict(t, "Release", e.Release(t.Context(), hold), lock.ErrDenied, "bad lua script")
+		wantFindings(t, e, map[string]string{"error redis-scripts": "bad lua script"})
+	})
+	t.Run("no EVALSHA", func(t *testing.T) {
+		s := teststack.StartRedis(t, teststack.Volatile+"\nrename-command EVALSHA \"\"\n")
+		wantFindings(t, openURL(t, "redis://"+s.Addr), map[string]string{"error redis-scripts": "unknown command"})
 	})
 	t.Run("unreachable", func(t *testing.T) {
 		wantFindings(t, openURL(t, "redis://127.0.0.1:1"), map[string]string{"error redis-server": "refused"})
@@ -119,6 +142,9 @@ func TestDiagnoseWithFewRights(t *testing.T) {
 			s.Must("acl", "setuser", "belay", "-"+command)
 			defer s.Must("acl", "setuser", "belay", "+"+command)
 			want := map[string]string{"unchecked redis-eviction": "", "error redis-rights": "+" + command}
+			if strings.HasPrefix(command, "client|") { // losses are found later
+				want = map[string]string{"unchecked redis-eviction": "", "warning redis-rights": "+" + command}
+			}
 			if command == "time" {
 				want["unchecked redis-clock"] = "could not read TIME: NOPERM"
 			}
@@ -129,6 +155,7 @@ func TestDiagnoseWithFewRights(t *testing.T) {
 
 // TestDiagnoseCluster: a cluster of its own, to which one thing after the other happens.
 func TestDiagnoseCluster(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, "diagnose")
 	e := openURL(t, "redis+cluster://"+strings.Join(c.Addrs, ","))
 	var shard redis.ClusterShard

@@ -1,6 +1,7 @@
 package redislock
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -8,8 +9,8 @@ import (
 	"github.com/belaygo/belay/lock"
 )
 
-// An Engine is a lock.Engine on Redis, a lock.Waker, a lock.Locator, a lock.Pinger and a
-// prometheus.Collector. It is safe for concurrent use.
+// An Engine is a lock.Engine on Redis, a lock.Waker, a lock.LossWatcher, a lock.Locator, a
+// lock.Pinger and a prometheus.Collector. It is safe for concurrent use.
 type Engine struct {
 	id       string // in lines
 	client   redis.UniversalClient
@@ -19,11 +20,13 @@ type Engine struct {
 	starts   *starts // nil without Config.AskStart
 	topology *topology
 	waker    *waker
+	tracker  *tracker // nil with Config.NoTracking
 	metrics  *metrics
+	noLines  atomic.Bool // the user has no right to lines
 }
 
-// place is where a lock is kept: at the node that answered, or, when that did not
-// say its name, at the one that should have.
+// place returns the place of a lock: the node that answered or, if that is unknown, the
+// one that should have.
 func (e *Engine) place(name, answered string) lock.Place {
 	p := lock.Place{Node: answered, Slot: -1}
 	if e.topology.shards {
@@ -38,14 +41,14 @@ func (e *Engine) place(name, answered string) lock.Place {
 	return p
 }
 
-// holderOf is what a script returned about a lock. No time left means less than a
-// millisecond; a negative one, that the lock does not expire or is not there.
+// holderOf returns the holder in a script's reply. An ms of 0 means less than a
+// millisecond, and a negative one that the lock does not expire or does not exist.
 func (e *Engine) holderOf(cmd *command, owner string, ms int64) lock.Holder {
 	if ms == 0 {
 		ms = 1
 	}
 	if isOffer(owner) {
-		owner = "" // nobody has it
+		owner = "" // no holder
 	}
 	return lock.Holder{
 		Owner: owner,

@@ -17,10 +17,12 @@ import (
 func TestFaultsOfNodes(t *testing.T) {
 	t.Parallel()
 	playFaults(t, "nodes", map[string]faultCase{
-		"a node that stands still": testStill,
-		"a master dies":            testMasterDies,
-		"a process ends meanwhile": testCloseMeanwhile,
-		"a failover by hand":       testManualFailover,
+		"a node that stands still":  testStill,
+		"a master dies":             testMasterDies,
+		"a process ends meanwhile":  testCloseMeanwhile,
+		"a failover by hand":        testManualFailover,
+		"by hand, tracked":          testTrackedManualFailover,
+		"by hand, cut off, tracked": testTrackedOldMasterIsCutOff,
 	})
 }
 
@@ -31,9 +33,11 @@ func TestFaultsOfData(t *testing.T) {
 		"a slot migrates":           testMigration,
 		"a slot migrates, markers":  testMigrationMarked,
 		"a slot migrates, offers":   testMigrationOffered,
+		"a slot migrates, lines":    testMigrationLine,
 		"a slot migrates, replicas": testMigrationReplicated,
 		"scripts are flushed":       testScriptFlush,
 		"all keys are flushed":      testFlushAll,
+		"a slot migrates, tracked":  testTrackedMigration,
 	})
 }
 

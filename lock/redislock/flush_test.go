@@ -84,8 +84,7 @@ func testScriptFlush(t *testing.T, c *ownCluster) {
 	}
 }
 
-// Somebody deletes everything. The holder is told with the next renewal, and
-// does no harm to the one who has the lock then.
+// Somebody deletes everything. The holder is told, and does no harm to the one who has the lock then.
 func testFlushAll(t *testing.T, c *ownCluster) {
 	l := newLocker(t, open(t, c.Addrs...), lock.Config{TTL: 6 * time.Second})
 	e := open(t, c.Addrs...)

@@ -7,9 +7,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// nodeHook sits on the client of one node. It notes which node answers, and has
-// the slot map reloaded when the node can't be reached: go-redis by itself goes
-// on dialling a dead master. Nor does it give up reading the map from a silent one.
+// nodeHook is a hook on the client of one node. It notes which node answers, and
+// reloads the slot map when the node cannot be reached: go-redis keeps dialling a dead
+// master. It also bounds the reading of the map from a silent node, which go-redis does
+// not.
 type nodeHook struct {
 	addr     string
 	topology *topology

@@ -25,7 +25,7 @@ func (e *Engine) inspect(ctx context.Context, key string) (lock.Holder, error) {
 	if err != nil || len(reply) != 2 {
 		return lock.Holder{}, cmd.badReply()
 	}
-	owner, _ := reply[0].(string) // nil when nobody holds it
+	owner, _ := reply[0].(string) // nil without a holder
 	ms, ok := reply[1].(int64)
 	if !ok {
 		return lock.Holder{}, cmd.badReply()

@@ -13,8 +13,8 @@ import (
 	"github.com/belaygo/belay/lock"
 )
 
-// A kindError says that the server is of another kind than the client, which nobody
-// notices before the first request. Nothing was executed.
+// A kindError reports that the server is of another kind than the client, which only
+// the first request reveals. Nothing was executed.
 type kindError struct{ hint, answer string }
 
 func (e *kindError) Error() string {
@@ -25,7 +25,7 @@ func (e *kindError) Is(target error) bool {
 	return target == lock.ErrDenied || target == lock.ErrNotSent
 }
 
-// What to do about it.
+// Hints for a kindError.
 const (
 	hintCluster    = "the server is a node of a Redis Cluster: open it by redis+cluster://, with IsClusterMode, or with a cluster client"
 	hintNoCluster  = "the server is no Redis Cluster: open it by redis://, or by redis+sentinel:// if it is under Sentinel"
@@ -35,7 +35,7 @@ const (
 )
 
 // pingKeys are sixteen keys in slots that are far from each other: a node of a cluster does
-// not have all of them, unless it has no other beside it.
+// not have all of them, unless it is the only one.
 var pingKeys = sync.OnceValue(func() (keys []string) {
 	for i := 0; len(keys) < 16; i++ {
 		if key := "belay_probe:{" + strconv.Itoa(i) + "}"; slot(key)*16/slots == len(keys) {
@@ -45,8 +45,8 @@ var pingKeys = sync.OnceValue(func() (keys []string) {
 	return keys
 })
 
-// ping returns nil if the server answers. A client that is for no cluster also asks for
-// keys: a Sentinel and a node of a cluster answer a PING as any server does.
+// ping returns nil if the server answers. A client for no cluster also queries keys: a
+// Sentinel and a node of a cluster answer a PING as any server does.
 func (e *Engine) ping(ctx context.Context) error {
 	if e.topology.cluster != nil {
 		return e.client.Ping(ctx).Err()
@@ -70,7 +70,7 @@ func (e *Engine) ping(ctx context.Context) error {
 	return nil
 }
 
-// explain returns a kindError if err says that the server is of another kind.
+// explain returns a kindError if err shows that the server is of another kind.
 func (t *topology) explain(err error) error {
 	answer, ok := errors.AsType[redis.Error](err)
 	if !ok {

@@ -5,36 +5,57 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
+	"github.com/belaygo/belay/internal/background"
 	"github.com/belaygo/belay/lock"
 )
 
 // leaveTime is how long the engine tries to leave a line.
 const leaveTime = time.Second
 
-// waits is what the script is told of a caller: 0 if it does not wait, 1 if it does and
-// may stand in line, 2 if no message would reach it in its turn.
-func (e *Engine) waits(name string, r lock.Request) int {
-	switch {
-	case !r.Waits:
-		return 0
-	case e.waker.listens(name):
-		return 1
+// lineOf returns the name of a lock's line, or nothing if the user may not use lines.
+func (e *Engine) lineOf(name string) string {
+	if e.noLines.Load() {
+		return ""
 	}
-	return 2
+	return e.beside("line", name)
 }
 
-// offered is the end of the owner of a lock that is offered to an engine, behind the
-// engine's id. Owners of grants end with a number from 1.
+// lineRefused reports whether err shows that nothing was executed because cmd has two keys:
+// the user may not use the line, or the slot migrates and one of the two is not at this node.
+// It removes the line from cmd, for a second attempt.
+func lineRefused(cmd *command, err error) bool {
+	if err == nil || cmd.line == "" || !redis.HasErrorPrefix(err, "TRYAGAIN") && (!denied(err) || !keyDenied(err)) {
+		return false
+	}
+	cmd.line = ""
+	return true
+}
+
+// executed returns err, the result of a second attempt without the line. If the user may use
+// the lock, but not its line, the engine uses no line from now on.
+func (e *Engine) executed(err, refusal error) error {
+	if err == nil && denied(refusal) {
+		e.noLines.Store(true)
+	}
+	return err
+}
+
+// offered is the suffix of an offer's owner, after the engine's id. Owners of grants
+// end with a number from 1.
 const offered = ":0"
 
 func isOffer(owner string) bool { return strings.HasSuffix(owner, offered) }
 
-// leaveLine leaves the line of a lock, and releases the lock if that is offered to this
-// engine already. If it can't, the others lose 20 ms.
+// leaveLine leaves the line of a lock, and releases the lock if it is offered to this
+// engine already. If leaveLine fails, the others lose 20 ms.
 func (e *Engine) leaveLine(ctx context.Context, name string) {
 	ctx, cancel := context.WithTimeout(ctx, leaveTime)
 	defer cancel()
-	_ = e.run(ctx, e.releaseOf(name, lock.Request{Owner: e.id + offered}, e.id))
+	_ = background.Do(nil, "redislock: leave the line of a lock", func() error {
+		return e.run(ctx, e.releaseOf(name, lock.Request{Owner: e.id + offered}, e.id))
+	})
 }
 
 // stands notes whether this engine stands in the line of a lock.
@@ -46,7 +67,7 @@ func (w *waker) stands(name string, in bool) {
 	}
 }
 
-// listens reports whether this engine is told of the release of a lock.
+// listens reports whether this engine receives the release of a lock.
 func (w *waker) listens(name string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -246,6 +247,19 @@ func TestNoRightToTheLine(t *testing.T) {
 	if err := <-waiting; err != nil {
 		t.Error(err)
 	}
+	rejected := func() string {
+		_, after, _ := strings.Cut(s.Do("info", "commandstats").String(), "cmdstat_evalsha:")
+		_, after, _ = strings.Cut(after, "rejected_calls=")
+		calls, _, _ := strings.Cut(after, ",")
+		return calls
+	}
+	before := rejected()
+	if err := lease(t, l, "k").Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if after := rejected(); before == "0" || after != before {
+		t.Errorf("%s scripts are rejected, and %s after another cycle: want no more", before, after)
+	}
 }
 
 // While its slot migrates, a lock that is offered can be taken, and be released.
@@ -282,6 +296,50 @@ func testMigrationOffered(t *testing.T, c *ownCluster) {
 		c.must(addr, "CLUSTER", "SETSLOT", s.slot, "NODE", c.id(target))
 	}
 	release(t, last, h)
+}
+
+// While its slot migrates, a lock may be at another node than its line. It is acquired and
+// released without that, and the line is kept again afterwards.
+func testMigrationLine(t *testing.T, c *ownCluster) {
+	const key, line = "f", "belay_line:{f}"
+	e, next := open(t, c.Addrs...), openWith(t, options(c.Addrs...), redislock.Config{Replicas: 1})
+	s := c.shardOf(key)
+	target := c.otherMaster(s)
+	h, waiting := lock.Request{Key: key, Owner: "me:1"}, lock.Request{Key: key, Owner: "next:1", Waits: true}
+	refused := func() {
+		t.Helper()
+		_, err := next.Acquire(t.Context(), waiting, ttl)
+		wantHeld(t, err, h.Owner)
+	}
+	alone := lock.Request{Key: "{f}:alone", Owner: "me:1"}
+	acquire(t, e, alone)
+	acquire(t, e, h)
+	watch(t, next, key)
+	refused()
+
+	c.must(target, "CLUSTER", "SETSLOT", s.slot, "IMPORTING", c.id(s.master))
+	c.must(s.master, "CLUSTER", "SETSLOT", s.slot, "MIGRATING", c.id(target))
+	release(t, e, alone) // which has no line
+	refused()
+	host, port := split(target)
+	c.must(s.master, "MIGRATE", host, port, key, 0, 1000)
+	refused()
+	release(t, e, h)
+	if grant := acquire(t, next, waiting); grant.Node != target {
+		t.Errorf("granted by %s, want the new master %s", grant.Node, target)
+	}
+	release(t, next, waiting)
+	c.must(s.master, "MIGRATE", host, port, line, 0, 1000)
+	for _, addr := range []string{target, s.master} {
+		c.must(addr, "CLUSTER", "SETSLOT", s.slot, "NODE", c.id(target))
+	}
+	c.must(target, "DEL", line)
+	acquire(t, e, h)
+	testwait.Until(t, "it stands in line", func() bool {
+		refused()
+		return c.must(target, "ZCARD", line) == "1"
+	})
+	release(t, e, h)
 }
 
 // An engine that is not told of releases would miss its turns: it stands in no line.

@@ -73,7 +73,7 @@ func (w *waker) onUnsubscribe(c *subConn, channel string) {
 	w.topology.reload(w.ctx)
 }
 
-// onError handles an error reply, which does not say what subscription it answers.
+// onError handles an error reply, which does not name its subscription.
 func (w *waker) onError(c *subConn, err redis.Error) {
 	text := err.Error()
 	w.mu.Lock()

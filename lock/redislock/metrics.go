@@ -48,11 +48,11 @@ func resultOf(err error) result {
 	return resultFailed
 }
 
-// metrics are what an engine counts.
+// metrics are an engine's counters.
 type metrics struct {
 	requests map[*script]*[results]atomic.Int64
 
-	requestsDesc, breakerDesc, watchedDesc, connsDesc *prometheus.Desc
+	requestsDesc, breakerDesc, watchedDesc, connsDesc, trackedDesc *prometheus.Desc
 }
 
 func newMetrics(name string) *metrics {
@@ -65,6 +65,7 @@ func newMetrics(name string) *metrics {
 		breakerDesc:  desc("breaker_open", "1 while requests to a node are refused because it does not answer.", "node"),
 		watchedDesc:  desc("watched", "Locks whose release is listened for."),
 		connsDesc:    desc("subscription_connections", "Connections that listen for releases."),
+		trackedDesc:  desc("tracked", "Held locks whose loss the server reports."),
 	}
 	for _, s := range []*script{acquireScript, renewScript, releaseScript, inspectScript} {
 		m.requests[s] = new([results]atomic.Int64)

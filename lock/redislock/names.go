@@ -5,9 +5,9 @@ import "strings"
 // lockName is the name of a key's lock in Redis.
 func (e *Engine) lockName(key string) string { return e.cfg.Prefix + key }
 
-// beside is the name of what the engine keeps beside a lock: in the lock's slot, and under
-// the engine's prefix, for users who may touch nothing else. The locks a and {a} are two,
-// and what is beside them, too.
+// beside returns the name of another key of a lock, such as its marker: in the lock's
+// slot, and under the engine's prefix, for users with no other rights. The locks a and {a}
+// have different names.
 func (e *Engine) beside(what, name string) string {
 	if strings.Contains(name, "{") {
 		what += ":"
@@ -18,7 +18,7 @@ func (e *Engine) beside(what, name string) string {
 // channel is where Redisson clients listen for the release of a lock.
 func channel(name string) string { return "redisson_lock__channel:" + tagged(name) }
 
-// tagged returns name with the hash tag that decides its slot: its own, or the whole of it.
+// tagged returns name with the hash tag that decides its slot: its own, or the whole name.
 func tagged(name string) string {
 	if strings.Contains(name, "{") {
 		return name

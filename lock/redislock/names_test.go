@@ -95,6 +95,7 @@ func TestACL(t *testing.T) {
 	if _, err := e.Acquire(t.Context(), unlessMarked(lock.Request{Key: hold.Key, Owner: "me:2"}), ttl); err == nil {
 		t.Error("the marker is not read")
 	}
+	holdTracked(t, e, newLocker(t, e, lock.Config{}), "tracked")
 	refused, _ := client.ACLLog(t.Context(), 10).Result()
 	for _, entry := range refused {
 		if !strings.HasPrefix(entry.Object, "client|") { // which names the library, from 7.2 on

@@ -8,13 +8,11 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// directMax is how many requests to one node go each on a connection of its
-// own. When there are more, they go together: that costs a single one some
-// time, and saves much of it for all.
+// directMax is how many requests to one node have a connection each. Further ones are
+// sent together, which delays a single one a little and saves much time in all.
 const directMax = 8
 
-// A masterNode is one master: of a cluster, the one that Sentinel names at the time, or a
-// single server.
+// A masterNode is a cluster master, the current Sentinel master, or a single server.
 type masterNode struct {
 	client   *redis.Client
 	addr     func() string

@@ -4,20 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 
 	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/belaygo/belay/internal/background"
+	"github.com/belaygo/belay/internal/isnil"
 	"github.com/belaygo/belay/lock"
 )
 
-// New returns an engine on the caller's own client: of a cluster, of a single server, or
-// of a set of servers under Sentinel. The caller closes the client, after the engine.
-// Such a client needs the options that the package documentation names to get through a
-// failover.
+// New returns an engine on the caller's client: for a cluster, a single server, or
+// servers under Sentinel. The caller closes the client, after the engine. Such a client
+// needs the options that the package documentation names to get through a failover.
 func New(client redis.UniversalClient, cfg Config) (*Engine, error) {
-	if v := reflect.ValueOf(client); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+	if isnil.Value(client) {
 		return nil, errors.New("redislock: client is nil")
 	}
 	if cfg.AskStart {
@@ -42,17 +42,20 @@ func newEngine(client redis.UniversalClient, cfg Config) (*Engine, error) {
 		metrics:  newMetrics(cfg.Name),
 	}
 	e.waker.leaveLine = e.leaveLine
+	if !cfg.NoTracking && topology.cannotSubscribe == nil {
+		e.tracker = newTracker(topology, cfg.Logger)
+	}
 	return e, nil
 }
 
-// Open returns an engine on a client of its own, which Close closes. It does not dial.
+// Open returns an engine on a new client, which Close closes. It does not dial.
 //
 // The client is one for Sentinel if opts have a MasterName, for a cluster if they have
 // several addresses or IsClusterMode, and else for a single server. From opts it takes
-// addresses, credentials, TLS and pool sizes, but for MinIdleConns. It sets what decides how a failover is
-// survived: timeouts of at most a second that also end with the caller's context, one
-// dial per attempt, no reads from replicas, and on a cluster a slot map that is reloaded
-// each second and whenever a dial fails.
+// addresses, credentials, TLS and pool sizes, but not MinIdleConns. It sets the options that matter
+// in a failover: timeouts of at most a second that also end with the caller's context, one dial per
+// attempt, no reads from replicas, and on a cluster a slot map that is reloaded each second and
+// whenever a dial fails.
 func Open(opts *redis.UniversalOptions, cfg Config) (*Engine, error) {
 	var asked *starts
 	if cfg.AskStart && opts != nil {
@@ -84,10 +87,11 @@ func Open(opts *redis.UniversalOptions, cfg Config) (*Engine, error) {
 }
 
 var (
-	_ lock.Engine  = (*Engine)(nil)
-	_ lock.Waker   = (*Engine)(nil)
-	_ lock.Locator = (*Engine)(nil)
-	_ lock.Pinger  = (*Engine)(nil)
+	_ lock.Engine      = (*Engine)(nil)
+	_ lock.Waker       = (*Engine)(nil)
+	_ lock.LossWatcher = (*Engine)(nil)
+	_ lock.Locator     = (*Engine)(nil)
+	_ lock.Pinger      = (*Engine)(nil)
 )
 
 // Ping implements lock.Pinger: it returns nil if Redis answers, and is of the kind that the
@@ -105,6 +109,15 @@ func (e *Engine) Watch(ctx context.Context, key string, wake func()) (stop func(
 	return e.waker.watch(ctx, e.lockName(key), wake)
 }
 
+// WatchLoss implements lock.LossWatcher by the tracking of client-side caching. It does
+// nothing with Config.NoTracking, or if the server refuses to track keys.
+func (e *Engine) WatchLoss(r lock.Request, lost func()) (stop func()) {
+	if e.tracker == nil {
+		return func() {}
+	}
+	return e.tracker.watch(e.lockName(r.Key), r.Owner, lost)
+}
+
 // Locate implements lock.Locator. The node is not known before the client has its first
 // slot map, which the first request loads.
 func (e *Engine) Locate(key string) lock.Place {
@@ -117,7 +130,7 @@ func (e *Engine) Locate(key string) lock.Place {
 // the rest ends in the background.
 func (e *Engine) Close(ctx context.Context) error {
 	closed := make(chan error, 1)
-	go func() { closed <- e.close() }()
+	go func() { closed <- background.Do(nil, "redislock: close", e.close) }()
 	select {
 	case err := <-closed:
 		return err
@@ -128,6 +141,9 @@ func (e *Engine) Close(ctx context.Context) error {
 
 func (e *Engine) close() error {
 	e.waker.stop()
+	if e.tracker != nil {
+		e.tracker.stop()
+	}
 	if !e.owned {
 		return nil
 	}

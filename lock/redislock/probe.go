@@ -7,13 +7,16 @@ import (
 	"github.com/belaygo/belay/lock"
 )
 
-// probeOwner holds all probes, of whatever process: a second probe is no conflict.
+// probeOwner is the owner of all processes' probes: a second probe is no conflict.
 const probeOwner = "probe:0"
 
-// Probe implements lock.Pinger: it acquires a lock of a millisecond beside that on
-// key, on as many replicas.
+// Probe implements lock.Pinger: it acquires a lock of a millisecond in key's slot, on
+// Config.Replicas replicas, too.
 func (e *Engine) Probe(ctx context.Context, key string) error {
-	r := lock.Request{Key: "belay_probe:" + tagged(e.lockName(key)), Owner: probeOwner}
+	r := lock.Request{Key: probeKey(e.lockName(key)), Owner: probeOwner}
 	_, err := e.Acquire(ctx, r, time.Millisecond)
 	return err
 }
+
+// probeKey returns the key of a lock's probe.
+func probeKey(name string) string { return "belay_probe:" + tagged(name) }

@@ -17,6 +17,7 @@ import (
 // If it stands still, or its answers are lost, for longer than they last, nobody believes in
 // them any more.
 func TestHistory(t *testing.T) {
+	t.Parallel()
 	server := teststack.StartRedis(t, "appendonly yes\nappendfsync always\n")
 	link := locktest.NewLink(t, server.Addr)
 	lockhistory.Test(t, lockhistory.Setup{
@@ -39,6 +40,7 @@ func TestHistory(t *testing.T) {
 
 // Many goroutines in several processes, few locks, on all shards of a cluster.
 func TestHistoryOnCluster(t *testing.T) {
+	t.Parallel()
 	lockhistory.Test(t, lockhistory.Setup{
 		Where:  clusterURL(teststack.Redis(t)),
 		Key:    func(name string) string { return teststack.Key(t, name) },
@@ -85,8 +87,9 @@ func TestHistoryOfFailover(t *testing.T) {
 		t.Fatal(err)
 	}
 	testwait.Until(t, "granted", func() bool { return len(keepers[0].Lines)+len(keepers[1].Lines)+len(keepers[2].Lines) > 0 })
+	died := lockhistory.Fault{Node: dead, Begin: lockhistory.Now()}
 	c.Stack(t, "kill", c.Node(t, dead))
-	died := lockhistory.Fault{Node: dead, At: lockhistory.Now()}
+	died.End = lockhistory.Now()
 	c.Stack(t, "resume", c.Node(t, replica))
 
 	spans = append(spans, lockhistory.Observe(t, long, 3)...) // they go on
@@ -121,7 +124,7 @@ func TestHistoryOfFailover(t *testing.T) {
 // report prints what a failover costs.
 func report(t *testing.T, spans []lockhistory.Span, here []string, f lockhistory.Fault) {
 	t.Helper()
-	killed := f.At
+	killed := f.End
 	const window = int64(2 * time.Second)
 	var lostHolds, before, after int
 	back := int64(0)

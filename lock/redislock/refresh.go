@@ -14,8 +14,8 @@ const (
 	reloadPause = 100 * time.Millisecond // from its end to the next
 )
 
-// refresh has the slot map reloaded, once for all callers that wait meanwhile, and
-// waits for it until ctx ends.
+// refresh reloads the slot map, once for all callers that wait for it, and waits until
+// ctx ends.
 func (t *topology) refresh(ctx context.Context) {
 	if t.cluster == nil {
 		return
@@ -26,9 +26,9 @@ func (t *topology) refresh(ctx context.Context) {
 	}
 }
 
-// reloadOnce has the slot map reloaded. It does nothing soon after the last success,
-// and waits a little after a failure: while a node is away, requests do not make the
-// others answer for the map again and again.
+// reloadOnce reloads the slot map. It does nothing soon after the last success, and
+// waits a little after a failure: while a node is away, requests do not query the
+// others for the map again and again.
 func (t *topology) reloadOnce() (any, error) {
 	r := &t.reads
 	past := time.Since(r.ended)
@@ -38,7 +38,8 @@ func (t *topology) reloadOnce() (any, error) {
 	ctx, cancel := context.WithTimeout(t.ctx, reloadTime)
 	defer cancel()
 	answers := r.answers.Load()
-	// It reloads the map before it visits anybody, or else visits by the old one.
+	// ForEachMaster reloads the map before it visits any node, or else visits those of
+	// the old map.
 	_ = t.cluster.ForEachMaster(ctx, func(context.Context, *redis.Client) error { return nil })
 	r.ended, r.loaded = time.Now(), r.answers.Load() != answers
 	return nil, nil

@@ -47,6 +47,24 @@ func notAnswering(err error) bool {
 	return notSent(err) && strings.Contains(err.Error(), "is not answering")
 }
 
+// find asks who has a lock that has moved. On a machine that is busy a look can take longer
+// than the engine waits for it: that one says nothing.
+func (s *takeover) find(t *testing.T) {
+	t.Helper()
+	const looks, reloadTime = 20, 300 * time.Millisecond
+	for range looks {
+		begun := time.Now()
+		_, err := s.Inspect(t.Context(), hold.Key)
+		if err == nil {
+			return
+		}
+		if time.Since(begun) < reloadTime {
+			t.Fatal(err)
+		}
+	}
+	t.Fatalf("%d looks in a row took longer than %v", looks, reloadTime)
+}
+
 // take lets next have the locks.
 func (s *takeover) take() { s.next.set(func(n *node) { n.master, n.secret = "", false }) }
 
@@ -55,9 +73,7 @@ func (s *takeover) take() { s.next.set(func(n *node) { n.master, n.secret = "", 
 func TestLockIsElsewhereByNow(t *testing.T) {
 	s := newTakeover(t)
 	s.take()
-	if _, err := s.Inspect(t.Context(), hold.Key); err != nil {
-		t.Error(err)
-	}
+	s.find(t)
 }
 
 // A silent node is not all that is asked.
@@ -70,9 +86,7 @@ func TestSilentNodeIsAskedFirst(t *testing.T) {
 		})
 		s.gone.Store(false)
 		s.take()
-		if _, err := s.Inspect(t.Context(), hold.Key); err != nil {
-			t.Error(err)
-		}
+		s.find(t)
 	}
 }
 
@@ -84,9 +98,7 @@ func TestLookInVain(t *testing.T) {
 		t.Errorf("error is %v, want one that says that the node is not answering", err)
 	}
 	s.take()
-	if _, err := s.Inspect(t.Context(), hold.Key); err != nil {
-		t.Error(err)
-	}
+	s.find(t)
 }
 
 // While a node is away, the others are not asked by each request.

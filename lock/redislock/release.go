@@ -30,9 +30,14 @@ func (e *Engine) release(ctx context.Context, r lock.Request) error {
 // releaseOf returns the release of a lock. It takes the engine with the id leaves, if
 // any, out of the lock's line.
 func (e *Engine) releaseOf(name string, r lock.Request, leaves string) *command {
+	tells := channel(name)
+	if r.Quiet {
+		tells = ""
+	}
 	return &command{
-		script: releaseScript, name: name, marker: e.beside("done", name), setMarker: r.Mark,
-		args: []any{r.Owner, channel(name), e.topology.publish(), e.waker.listens(name), leaves, e.beside("line", name)},
+		script: releaseScript, name: name, line: e.lineOf(name),
+		args:   []any{r.Owner, tells, e.topology.publish(), e.waker.listens(name), leaves},
+		marker: e.beside("done", name), setMarker: r.Mark,
 	}
 }
 
@@ -41,7 +46,7 @@ func (e *Engine) undoAcquire(ctx context.Context, r lock.Request) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	if err := e.release(ctx, r); err != nil && !errors.Is(err, lock.ErrNotHeld) {
-		// Its text only: whatever became of the release, the acquire was executed.
+		// Its text only: whatever the outcome of the release, the acquire was executed.
 		return fmt.Errorf("%w: release it again: %s", lock.ErrNoAnswer, err.Error())
 	}
 	return nil

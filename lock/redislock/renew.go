@@ -5,12 +5,13 @@ import (
 	"slices"
 	"time"
 
+	"github.com/belaygo/belay/internal/lasting"
 	"github.com/belaygo/belay/lock"
 )
 
 // Renew implements lock.Engine. The ttl is at least a millisecond.
 func (e *Engine) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration) []error {
-	if err := checkTTL(ttl); err != nil {
+	if err := lasting.Check("redislock", ttl); err != nil {
 		return slices.Repeat([]error{err}, len(rs))
 	}
 	cmds := make([]*command, len(rs))

@@ -14,16 +14,21 @@ import (
 // replicaTime bounds the wait for replicas.
 const replicaTime = 500 * time.Millisecond
 
-// runReplicated sends cmd and waits for replicas. Few says that fewer than
-// Config.Replicas have what cmd wrote.
+// runReplicated sends cmd and waits for replicas. It returns few if fewer than
+// Config.Replicas have confirmed cmd's writes.
 func (e *Engine) runReplicated(ctx context.Context, cmd *command) (few, err error) {
 	wait, err := e.runAndWait(ctx, cmd)
+	if lineRefused(cmd, err) {
+		refusal := err
+		wait, err = e.runAndWait(ctx, cmd)
+		err = e.executed(err, refusal)
+	}
 	if err != nil {
 		return nil, cmd.script.wrap(e.topology.explain(err))
 	}
 	acks, err := wait.Int64()
 	switch {
-	case err != nil: // its text only: cmd was executed, whatever became of WAIT
+	case err != nil: // its text only: cmd was executed, whatever the outcome of WAIT
 		few = fmt.Errorf("redislock: %s: wait for replicas: %s", cmd.script.name, err.Error())
 	case acks < int64(e.cfg.Replicas):
 		few = fmt.Errorf("redislock: %s: %d of %d replicas have it", cmd.script.name, acks, e.cfg.Replicas)
@@ -39,8 +44,8 @@ func (e *Engine) undoUnreplicated(ctx context.Context, r lock.Request, few error
 	return fmt.Errorf("%w: %w", lock.ErrRefused, few)
 }
 
-// runAndWait sends cmd and then WAIT on the same connection: it speaks only of
-// what came before it there. The error is that of cmd.
+// runAndWait sends cmd and then WAIT on one connection, because WAIT covers only that
+// connection's writes. The error is that of cmd.
 func (e *Engine) runAndWait(ctx context.Context, cmd *command) (wait *redis.Cmd, err error) {
 	cmd.prepare(ctx, false)
 	err = e.sender.on(ctx, cmd.name, func(node *redis.Client) (err error) {

@@ -3,25 +3,24 @@ package redislock
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/belaygo/belay/internal/wait"
 )
 
-// How long Acquire and Inspect retry what was not executed, and how often.
+// How long Acquire and Inspect retry requests that were not executed, and how often.
 const (
 	retryTime             = time.Second
 	shortPause, longPause = 10 * time.Millisecond, 100 * time.Millisecond
 )
 
-// requestTime bounds Acquire and Inspect in all, whatever the timeouts of a client
-// that was passed to New: its dials alone may go on for 25 s.
+// requestTime bounds Acquire and Inspect, whatever the timeouts of a client that was
+// passed to New: its dials alone may take 25 s.
 const requestTime = 5 * time.Second
 
-// withRetry makes attempts for up to a second while Redis can't be reached or refuses
-// to execute anything, as it does for moments of a failover. A node that does not
-// answer fails the request only if the lock is still there.
+// withRetry makes attempts for up to a second while Redis cannot be reached or rejects
+// requests unexecuted, as it does during a failover. A node that does not answer fails
+// the request only if the lock is still there.
 func (e *Engine) withRetry(ctx context.Context, name string, attempt func(context.Context) error) error {
 	bounded, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
@@ -53,20 +52,12 @@ func (e *Engine) retry(ctx context.Context, name string, attempt func(context.Co
 	}
 }
 
-// A limitError is what was met at the end of requestTime. It does not match the end
-// of the caller's context.
+// A limitError is the last error before requestTime ended. It does not match the end of
+// the caller's context.
 type limitError struct{ err error }
 
 func (e *limitError) Error() string { return e.err.Error() }
 
 func (e *limitError) Is(target error) bool {
 	return target != context.DeadlineExceeded && errors.Is(e.err, target)
-}
-
-// checkTTL refuses what Redis would take for no time at all: PEXPIRE 0 deletes.
-func checkTTL(ttl time.Duration) error {
-	if ttl < time.Millisecond {
-		return fmt.Errorf("redislock: ttl %v is below a millisecond", ttl)
-	}
-	return nil
 }

@@ -2,16 +2,20 @@ package redislock
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/belaygo/belay/internal/background"
+	"github.com/belaygo/belay/lock"
 )
 
-// A router sends each script to the master that has its lock, past the cluster
-// client if there is one, so that nodes get in nobody's way but their own.
+// A router sends each script to the master that has its lock, bypassing any cluster
+// client, so that a slow node delays no other.
 type router struct {
 	topology *topology
 
@@ -24,9 +28,9 @@ func newRouter(t *topology) *router {
 	return &router{topology: t, nodes: make(map[*redis.Client]*masterNode)}
 }
 
-// send sends a question again, once, when its connection broke before the answer
-// came: it may have been an old one, to a node that has restarted. Another failure
-// would only be met again.
+// send retries a question once when its connection broke before the answer: it may have
+// been an old connection, to a node that has restarted. A retry after another failure
+// would fail, too.
 func (r *router) send(ctx context.Context, cmd *command) error {
 	err := r.sendOnce(ctx, cmd)
 	if cmd.script.question() && broken(err) && ctx.Err() == nil {
@@ -44,11 +48,10 @@ func (r *router) sendOnce(ctx context.Context, cmd *command) error {
 	if err := n.send(ctx, cmd); !r.redirected(ctx, err) {
 		return err
 	}
-	return cmd.sendVia(ctx, r.topology.cluster) // which follows
+	return cmd.sendVia(ctx, r.topology.cluster) // which follows redirects
 }
 
-// redirected reports whether err says that another node of the cluster has to execute the
-// command.
+// redirected reports whether another node of the cluster has to execute the command.
 func (r *router) redirected(ctx context.Context, err error) bool {
 	switch {
 	case err == nil, r.topology.cluster == nil:
@@ -120,7 +123,17 @@ func (r *router) sendAll(ctx context.Context, cmds []*command) {
 	}
 	var wg sync.WaitGroup
 	for n, part := range parts {
-		wg.Go(func() { n.sendAll(ctx, part) })
+		wg.Go(func() {
+			err := background.Do(nil, "redislock: send requests", func() error {
+				n.sendAll(ctx, part)
+				return nil
+			})
+			for _, cmd := range part {
+				if err != nil && cmd.Err() == nil {
+					cmd.SetErr(fmt.Errorf("%w: %w", lock.ErrNoAnswer, err))
+				}
+			}
+		})
 	}
 	wg.Wait()
 
@@ -142,8 +155,7 @@ func (r *router) all() []*masterNode {
 	return slices.Collect(maps.Values(r.nodes))
 }
 
-// close refuses what comes from now on, and waits until nothing is on its way
-// any more.
+// close rejects new requests, and waits until none is on its way.
 func (r *router) close() {
 	r.mu.Lock()
 	r.closed = true

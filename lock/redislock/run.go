@@ -8,13 +8,22 @@ import (
 
 // run sends cmd and waits for its answer.
 func (e *Engine) run(ctx context.Context, cmd *command) error {
+	err := e.execute(ctx, cmd)
+	if lineRefused(cmd, err) {
+		err = e.executed(e.execute(ctx, cmd), err)
+	}
+	return cmd.script.wrap(e.topology.explain(err))
+}
+
+// execute sends cmd by its hash, and by its source if the node does not know that.
+func (e *Engine) execute(ctx context.Context, cmd *command) error {
 	cmd.prepare(ctx, false)
 	err := e.sender.send(ctx, cmd)
 	if err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") { // it allocates for no error, too
 		cmd.prepare(ctx, true)
 		err = e.sender.send(ctx, cmd)
 	}
-	return cmd.script.wrap(e.topology.explain(err))
+	return err
 }
 
 // runAll sends cmds in a pipeline. Each carries its own error.

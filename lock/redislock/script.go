@@ -22,13 +22,14 @@ var (
 	inspectScript = newScript("inspect", inspectSrc)
 )
 
-// A script is a Lua script with one key.
+// A script is a Lua script. Its keys are the lock and, of some, the lock's line. It follows
+// the rules of proxies that check its text: each command is a literal, and each key a KEYS[n].
 type script struct{ name, src, sha string }
 
 func newScript(name, src string) *script {
 	return &script{name, src, redis.NewScript(src).Hash()}
 }
 
-// question reports whether s changes nothing, so that it may be sent again though it
-// may have been executed.
+// question reports whether s only reads, so that it may be sent again after it was
+// executed.
 func (s *script) question() bool { return s == inspectScript }

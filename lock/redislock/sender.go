@@ -11,21 +11,22 @@ type sender interface {
 	// send sends cmd and waits for its answer, which cmd carries. When ctx ends
 	// first, cmd may still be on its way and must not be touched again.
 	send(ctx context.Context, cmd *command) error
-	// sendAll does so with many. Each carries its own error.
+	// sendAll sends many commands and waits for their answers. Each carries its own
+	// error.
 	sendAll(ctx context.Context, cmds []*command)
-	// on runs request, which is sent by itself, on the master for a lock.
+	// on runs request, which is sent alone, on the master for a lock.
 	on(ctx context.Context, name string, request func(*redis.Client) error) error
-	// close waits for what the sender runs by itself. The client has been
-	// closed, if that is ours to do.
+	// close waits for the sender's goroutines. The engine has closed its own client
+	// before.
 	close()
 }
 
-// passThrough sends by a client as it is.
+// passThrough sends by the user's client.
 type passThrough struct{ topology *topology }
 
 func (t passThrough) send(ctx context.Context, cmd *command) error {
 	err := t.reloadIfUndialled(ctx, cmd.sendVia(ctx, t.topology.client))
-	if err == nil { // it was in a slot map that the command found its node
+	if err == nil { // the command found its node in a slot map
 		t.topology.mapped.Store(true)
 	}
 	return err
@@ -35,8 +36,8 @@ func (t passThrough) sendAll(ctx context.Context, cmds []*command) {
 	_ = t.reloadIfUndialled(ctx, pipeline(ctx, t.topology.client.Pipeline(), cmds))
 }
 
-// reloadIfUndialled has the slot map reloaded after a dial that failed: go-redis by
-// itself goes on dialling a dead master.
+// reloadIfUndialled reloads the slot map after a dial that failed: go-redis keeps
+// dialling a dead master.
 func (t passThrough) reloadIfUndialled(ctx context.Context, err error) error {
 	if undialled(err) {
 		t.topology.reload(ctx)

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/belaygo/belay/internal/background"
 )
 
 // sentinel is a hook that notes the server that a client under Sentinel is
@@ -31,12 +33,12 @@ func (s *sentinel) node() string {
 	return addr
 }
 
-// findTime is how long a dial may go on to find the master: go-redis gives up on a
-// Sentinel that does not answer only after two timeouts within one dial.
+// findTime bounds the search of a dial for the master: go-redis gives up on a Sentinel
+// that does not answer only after two timeouts within one dial.
 const findTime = 5 * time.Second
 
-// DialHook has a dial go on in the background when ctx ends. A dial that ends with ctx would
-// ask the same Sentinel again the next time, however long that stands still.
+// DialHook lets a dial continue in the background when ctx ends. If it ended with ctx, the
+// next dial would query the same hanging Sentinel again.
 func (s *sentinel) DialHook(next redis.DialHook) redis.DialHook {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		type dialed struct {
@@ -47,12 +49,16 @@ func (s *sentinel) DialHook(next redis.DialHook) redis.DialHook {
 		go func() {
 			own, cancel := context.WithTimeout(context.WithoutCancel(ctx), findTime)
 			defer cancel()
-			conn, err := next(own, network, addr)
+			var conn net.Conn
+			err := background.Do(nil, "redislock: dial", func() (err error) {
+				conn, err = next(own, network, addr)
+				return err
+			})
 			select {
 			case found <- dialed{conn, err}:
 			case <-ctx.Done():
 				if err == nil {
-					_ = conn.Close()
+					_ = background.Do(nil, "redislock: close a connection", func() error { return conn.Close() })
 				}
 			}
 		}()

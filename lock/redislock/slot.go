@@ -5,8 +5,8 @@ import "strings"
 // slots is how many a Redis Cluster has.
 const slots = 16384
 
-// slot returns the hash slot of a key, as the Redis Cluster specification has it:
-// CRC-16/XMODEM of its hash tag, or of the whole of it, modulo 16384.
+// slot returns the hash slot of a key by the Redis Cluster specification: CRC-16/XMODEM
+// of its hash tag, or of the whole key, modulo 16384.
 func slot(key string) int {
 	if _, rest, found := strings.Cut(key, "{"); found {
 		if tag, _, closed := strings.Cut(rest, "}"); closed && tag != "" {

@@ -91,3 +91,30 @@ func TestStartedNeedsSingleServer(t *testing.T) {
 		t.Error("Started without AskStart has no error")
 	}
 }
+
+// A server starts with a clock that is behind, which is set then, as after a boot: it says that it
+// has been up for an hour. Whoever knew the server before it was started again, knows better.
+func TestStartedBeforeItsClockWasSet(t *testing.T) {
+	s, clock := teststack.StartRedis(t, teststack.Volatile), teststack.NewClock(t)
+	s.Env = clock.Env
+	e := openURL(t, "redis://"+s.Addr, redislock.Config{AskStart: true})
+	acquire(t, e, hold)
+	for range 2 {
+		clock.Set(-time.Hour)
+		s.Kill()
+		killed := time.Now()
+		s.Start()
+		s.SetClock(clock, 0)
+		testwait.Until(t, "the server has been up for an hour, it says", func() bool {
+			text := s.Do("info", "server").String()
+			return strings.Contains(text, "uptime_in_seconds:36")
+		})
+		testwait.Until(t, "the new server answers", func() bool {
+			_, err := e.Acquire(t.Context(), hold, ttl)
+			return err == nil
+		})
+		if at, err := e.Started(); err != nil || at.Before(killed) {
+			t.Errorf("started at %v (%v), but the server was killed %v later", at, err, killed.Sub(at))
+		}
+	}
+}

@@ -13,9 +13,9 @@ import (
 // againTime is how long a subscription that failed waits to be tried again.
 const againTime = 100 * time.Millisecond
 
-// A waker listens for the release of locks and wakes those who wait for them.
-// It has one connection to each node with a lock that somebody waits for, and
-// two goroutines per connection, whatever the number of locks.
+// A waker listens for the release of locks and wakes their waiters. It has one
+// connection to each node with a lock that has waiters, and two goroutines per
+// connection, whatever the number of locks.
 type waker struct {
 	topology *topology
 	wakeup   chan struct{} // makes run look for topics without a connection
@@ -40,15 +40,15 @@ type topic struct {
 	conn          *subConn      // nil = none yet
 	ready         chan struct{} // closed while the subscription stands
 	confirmed     bool
-	missed        bool // it stood before: messages may have been missed
-	idle          bool // nobody watched at the last check
+	missed        bool // the subscription was renewed: messages may have been missed
+	idle          bool // no watcher at the last check
 	inLine        bool // the engine waits for its turn
 }
 
 type watcher struct{ wake func() }
 
 // A subConn is one connection that subscribes, to one node. It lives until the
-// connection breaks or nobody needs it any more.
+// connection breaks or has no topic any more.
 type subConn struct {
 	waker       *waker
 	node        *redis.Client // nil = the only one

@@ -14,17 +14,17 @@ import (
 	"github.com/belaygo/belay/lock"
 )
 
-// A topology is what is known of the servers: which node has a lock, and where its
-// release is published. On a cluster since Redis 7 a message stays on the lock's
-// shard. Before that it goes to all nodes, so that one connection receives all of
-// them, as on a single server.
+// A topology knows the servers: which node has a lock, and where its release is
+// published. On a cluster since Redis 7 a message stays on the lock's shard. Before
+// that it goes to all nodes, so that one connection receives all of them, as on a
+// single server.
 type topology struct {
 	client          redis.UniversalClient
-	cluster         *redis.ClusterClient // nil if client is none
+	cluster         *redis.ClusterClient // nil if client is not for a cluster
 	shards          bool                 // it is a real cluster, which may know SPUBLISH
 	before7         atomic.Bool          // but it is older than Redis 7
 	sentinel        *sentinel            // nil unless client is under Sentinel
-	cannotSubscribe error                // why nobody can subscribe
+	cannotSubscribe error                // why no subscription is possible
 	mapped          atomic.Bool          // client has a slot map
 	reads           slotMapReads
 	ctx             context.Context // ends with close
@@ -36,8 +36,8 @@ func newTopology(client redis.UniversalClient) *topology {
 	t.ctx, t.stop = context.WithCancel(context.Background())
 	switch c := client.(type) {
 	case *redis.ClusterClient:
-		// With slots of its own making it is a set of servers that are no
-		// cluster: the client's way to Sentinel.
+		// A client with its own ClusterSlots is for servers that are no cluster: the
+		// client's way to Sentinel.
 		t.cluster, t.shards = c, c.Options().ClusterSlots == nil
 	case *redis.Client:
 	default:
@@ -65,8 +65,8 @@ func (t *topology) node(ctx context.Context, name string) (*redis.Client, error)
 	return t.find(ctx, name)
 }
 
-// find returns the node of the cluster that has a lock. It calls the cluster only
-// as long as there is no slot map.
+// find returns the node of the cluster that has a lock. It calls the cluster only while
+// there is no slot map.
 func (t *topology) find(ctx context.Context, name string) (*redis.Client, error) {
 	node, err := t.cluster.MasterForKey(ctx, name)
 	if err == nil && !t.mapped.Load() {
@@ -93,8 +93,7 @@ func (t *topology) master(ctx context.Context, name string) (*redis.Client, erro
 	return nil, fmt.Errorf("redislock: can't find the master through a %T", t.client)
 }
 
-// known returns the address of the node that has a lock, empty if somebody would
-// have to be called.
+// known returns the address of the node that has a lock, empty if that takes a request.
 func (t *topology) known(name string) string {
 	if t.cluster != nil && !t.mapped.Load() {
 		return ""
@@ -141,7 +140,7 @@ func (t *topology) open(ctx context.Context, node *redis.Client) *redis.PubSub {
 	return node.Subscribe(ctx)
 }
 
-// reload has the slot map reloaded.
+// reload makes the client reload the slot map.
 func (t *topology) reload(ctx context.Context) {
 	if t.cluster != nil {
 		t.cluster.ReloadState(ctx)
@@ -150,22 +149,22 @@ func (t *topology) reload(ctx context.Context) {
 
 const (
 	queryTime  = 100 * time.Millisecond // for one node to answer with the slot map
-	querySlack = 8                      // after so many that did not, as long again
+	querySlack = 8                      // silent nodes after which the time grows by queryTime
 )
 
-// slotMapReads are what is known of reading the slot map of a cluster, by a client of
-// our own.
+// slotMapReads is the state of reading a cluster's slot map, by the engine's own
+// client.
 type slotMapReads struct {
 	flight singleflight.Group
-	ended  time.Time // the last one; guarded by flight, as is loaded
-	loaded bool      // there was an answer
+	ended  time.Time // when the last read ended; guarded by flight, as is loaded
+	loaded bool      // whether the last read got an answer
 
 	answers atomic.Int64 // of nodes
-	silent  atomic.Int64 // how many nodes in a row gave none
+	silent  atomic.Int64 // how many nodes in a row gave no answer
 }
 
-// query reads the slot map from the node at addr. It does not wait for long, as the
-// client then reads from the next one; unless many did not answer: the network may be
+// query reads the slot map from the node at addr. It waits briefly, because the client
+// then reads from the next node; longer if many did not answer, as the network may be
 // slow.
 func (r *slotMapReads) query(ctx context.Context, addr string, question func(context.Context) error) error {
 	short, cancel := context.WithTimeout(ctx, queryTime*time.Duration(1+r.silent.Load()/querySlack))

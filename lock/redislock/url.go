@@ -33,7 +33,7 @@ func ParseURL(text string) (*redis.UniversalOptions, error) {
 	if !strings.Contains(text, "://") {
 		return nil, errNoScheme
 	}
-	u, err := url.Parse(text)
+	u, err := parseHosts(text)
 	if err != nil || strings.Contains(u.EscapedPath()+u.RawQuery+u.EscapedFragment(), "@") { // the rest of a password
 		return nil, errors.New("redislock: the URL can't be parsed: a password has / @ : ? # and % as %2F %40 %3A %3F %23 and %25")
 	}
@@ -65,6 +65,31 @@ func ParseURL(text string) (*redis.UniversalOptions, error) {
 	return o, nil
 }
 
+// parseHosts parses a URL with any number of hosts. url.Parse accepts only one that is an address
+// of IPv6.
+func parseHosts(text string) (*url.URL, error) {
+	scheme, rest, _ := strings.Cut(text, "://")
+	end := strings.IndexAny(rest, "/?#")
+	if end < 0 {
+		end = len(rest)
+	}
+	from := strings.LastIndexByte(rest[:end], '@') + 1
+	u, err := url.Parse(scheme + "://" + rest[:from] + "host" + rest[end:])
+	if err != nil {
+		return nil, err
+	}
+	var hosts []string
+	for host := range strings.SplitSeq(rest[from:end], ",") {
+		one, err := url.Parse(scheme + "://" + host)
+		if err != nil {
+			return nil, err
+		}
+		hosts = append(hosts, one.Host)
+	}
+	u.Host = strings.Join(hosts, ",")
+	return u, nil
+}
+
 func sentinelOptions(u *url.URL, path string) (*redis.UniversalOptions, error) {
 	name, database, _ := strings.Cut(path, "/")
 	if name == "" {
@@ -87,7 +112,7 @@ func take(parameters url.Values, name string) string {
 	return parameters.Get(name)
 }
 
-// universal has go-redis parse what the kinds of URLs have in common.
+// universal lets go-redis parse the common parts of URLs.
 func universal(u *url.URL, port, database string) (*redis.UniversalOptions, error) {
 	transport, _, _ := strings.Cut(u.Scheme, "+")
 	parameters := u.Query()

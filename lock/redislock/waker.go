@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/belaygo/belay/internal/background"
 )
 
 const (
@@ -98,23 +100,31 @@ func (w *waker) run() {
 		case <-w.ctx.Done():
 			return
 		}
-		if _, err := w.topology.node(w.ctx, ""); err != nil { // so that node does not block below
+		err := background.Do(nil, "redislock: follow subscriptions", func() error { return w.look(check) })
+		if err != nil {
 			w.again.Reset(againTime)
-			continue
 		}
-		w.mu.Lock()
-		if check {
-			w.sweep()
-			w.followMasters()
-		}
-		w.assign()
-		w.mu.Unlock()
 	}
 }
 
-// sweep drops topics that nobody has watched for a while, and connections without a
-// topic. Hot locks are waited for again and again, so it is not done at once.
-// The caller holds w.mu.
+// look assigns topics and, if check is set, checks all of them.
+func (w *waker) look(check bool) error {
+	if _, err := w.topology.node(w.ctx, ""); err != nil { // so that node does not block below
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if check {
+		w.sweep()
+		w.followMasters()
+	}
+	w.assign()
+	return nil
+}
+
+// sweep drops topics that have been without a watcher for a while, and connections
+// without a topic. It waits because hot locks get new watchers again and again. The
+// caller holds w.mu.
 func (w *waker) sweep() {
 	for _, t := range w.topics {
 		if len(t.watchers) > 0 {
@@ -135,8 +145,8 @@ func (w *waker) sweep() {
 	}
 }
 
-// followMasters detaches topics whose lock has another master now: go-redis by itself
-// does not. The caller holds w.mu.
+// followMasters detaches topics whose lock has another master now, which go-redis does
+// not do. The caller holds w.mu.
 func (w *waker) followMasters() {
 	for _, t := range w.topics {
 		if t.conn == nil {

@@ -81,7 +81,7 @@ func (w *wire) cutNext(args int, key string) {
 	w.cut = func(b []byte) bool { return bytes.HasPrefix(b, begin) && bytes.Contains(b, name) }
 }
 
-const acquireArgs, releaseArgs = 9, 10
+const acquireArgs, releaseArgs = 8, 10 // of a caller that does not wait
 
 // catch reports whether conn is to be cut, instead of sending b on it.
 func (w *wire) catch(conn net.Conn, b []byte) bool {

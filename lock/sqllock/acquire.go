@@ -6,14 +6,19 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/belaygo/belay/internal/lasting"
 	"github.com/belaygo/belay/lock"
 )
 
 // Acquire implements lock.Engine: one statement decides. If another owner has the key, a
-// second one reads who. A marker is read after the grant, as it was set before the release
-// that made way for it; what was taken in vain is released again.
+// second statement reads the owner. A marker is read after the grant, because it was set
+// before the release that made way for the grant; a grant of a marked lock is released
+// again.
 func (e *Engine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration) (lock.Grant, error) {
 	if err := checkRequest(r); err != nil {
+		return lock.Grant{}, err
+	}
+	if err := lasting.Check("sqllock", ttl); err != nil {
 		return lock.Grant{}, err
 	}
 	token, err := e.acquire(ctx, r, ttl)
@@ -35,6 +40,9 @@ func (e *Engine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration)
 // acquire returns the token of a grant, or 0.
 func (e *Engine) acquire(ctx context.Context, r lock.Request, ttl time.Duration) (token int64, err error) {
 	const what = "acquire"
+	if err := e.checkKeys(ctx); err != nil {
+		return 0, err
+	}
 	name, us := []byte(r.Key), microseconds(ttl)
 	if e.returning {
 		err = e.query(ctx, what, e.dialect.acquire, []any{name, r.Owner, us}, func(scan func(...any) error) error {
@@ -49,7 +57,7 @@ func (e *Engine) acquire(ctx context.Context, r lock.Request, ttl time.Duration)
 	return res.LastInsertId()
 }
 
-// holder is who has a key, as far as that can be read.
+// holder returns the holder of a key, as far as it can be read.
 func (e *Engine) holder(ctx context.Context, key string) lock.Holder {
 	h, err := e.Inspect(ctx, key)
 	if err != nil {
@@ -79,7 +87,7 @@ func (e *Engine) undo(ctx context.Context, r lock.Request) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	if err := e.release(ctx, r); err != nil && !errors.Is(err, lock.ErrNotHeld) {
-		// Its text only: whatever became of the release, the acquire was executed.
+		// Its text only: whatever the outcome of the release, the acquire was executed.
 		return fmt.Errorf("%w: release it again: %s", lock.ErrNoAnswer, err.Error())
 	}
 	return nil

@@ -28,6 +28,9 @@ func (e *Engine) Adopt(ctx context.Context, rs []lock.Request, ttl time.Duration
 }
 
 func (e *Engine) adopt(ctx context.Context, rs []lock.Request, ttl time.Duration) error {
+	if err := e.checkKeys(ctx); err != nil {
+		return err
+	}
 	rs = slices.Clone(rs) // in one order for all, so that processes do not deadlock
 	slices.SortFunc(rs, func(a, b lock.Request) int { return strings.Compare(a.Key, b.Key) })
 	var args []any

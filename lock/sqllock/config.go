@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"time"
 	"unicode/utf8"
+
+	"github.com/belaygo/belay/internal/background"
 )
 
 // Config adjusts an engine. The zero value is useful.
@@ -16,7 +18,8 @@ type Config struct {
 	// for: PollFrom at first, and longer, up to PollTo, while none becomes free. They
 	// default to 50 and 250 milliseconds.
 	PollFrom, PollTo time.Duration
-	// Logger gets a warning when old rows can't be deleted. Defaults to slog.Default().
+	// Logger gets a warning when old rows cannot be deleted, and panics of the driver. Defaults to
+	// slog.Default().
 	Logger *slog.Logger
 }
 
@@ -24,7 +27,7 @@ func (c Config) withDefaults() (Config, error) {
 	c.Name = cmp.Or(c.Name, "sql")
 	c.PollFrom = cmp.Or(c.PollFrom, 50*time.Millisecond)
 	c.PollTo = cmp.Or(c.PollTo, max(c.PollFrom, 250*time.Millisecond))
-	c.Logger = cmp.Or(c.Logger, slog.Default())
+	c.Logger = background.Logger(c.Logger)
 	switch {
 	case !utf8.ValidString(c.Name):
 		return c, fmt.Errorf("sqllock: Config.Name %q is not UTF-8", c.Name)

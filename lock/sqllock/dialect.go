@@ -27,29 +27,30 @@ var (
 
 // mysqlNow is the time in microseconds. It does not use UNIX_TIMESTAMP, which jumps with daylight
 // saving time. Without autocommit its value is out of range, error 1690, so that each statement
-// fails: otherwise its transaction would stay open, and others would not see what it has written.
+// fails: otherwise its transaction would stay open, and others would not see its writes.
 const mysqlNow = "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) + 9223372036854775807 * (1 - CAST(@@autocommit AS SIGNED)))"
 
-// isFree is a row that nobody has. A clock that is set back keeps no row that was released.
+// isFree is the condition of a row without an owner. A released row is free even if the
+// clock is set back.
 const isFree = "(belay_lock.until_us <= {now} OR belay_lock.owner = {nobody})"
 
 const (
 	insert = "INSERT INTO belay_lock (name, owner, token, until_us) VALUES (?, ?, "
 
-	// Rows are returned by databases that can, so that one statement decides and tells.
+	// A database that can returns the row, so that one statement decides and reports.
 	upsert = insert + `{now} * 1024, {now} + ?)` + takeOver + `
 RETURNING token`
 
-	// MySQL tells the token as the insert id, and 0 if another owner has the row. The
-	// condition is true, or false, for each of the assignments: whether one sees those
-	// before it or, in the SQL mode SIMULTANEOUS_ASSIGNMENT of MariaDB, does not.
+	// MySQL returns the token as the insert id, and 0 if another owner has the row. The
+	// condition has one value in all assignments, whether an assignment sees those
+	// before it or, in MariaDB's SQL mode SIMULTANEOUS_ASSIGNMENT, does not.
 	mysqlUpsert = insert + `LAST_INSERT_ID({now} * 1024), {now} + ?)
 ON DUPLICATE KEY UPDATE
 	token = IF(` + isFree + ` OR owner = ?, LAST_INSERT_ID(GREATEST(token + 1024, {now} * 1024)), token + LAST_INSERT_ID(0)),
 	owner = IF(` + isFree + ` OR owner = ?, ?, owner),
 	until_us = IF(` + isFree + ` OR owner = ?, {now} + ?, until_us)`
 
-	// takeOver ends an insert of many rows: it acquires those that nobody else has.
+	// takeOver ends an insert of many rows: it acquires those that no other owner has.
 	takeOver = `
 ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, until_us = excluded.until_us,
 	token = {greatest}(belay_lock.token + 1024, {now} * 1024)
@@ -64,7 +65,14 @@ ON DUPLICATE KEY UPDATE
 	mysqlMark = "INSERT INTO belay_done (name, until_us) VALUES (?, {now} + ?) ON DUPLICATE KEY UPDATE until_us = {now} + ?"
 )
 
-// A dialect has what differs between databases.
+// mysqlUnkeyed counts the tables that accept two owners' rows for one name. Databases whose upserts
+// name the column refuse such tables. {now} raises the error without autocommit.
+const mysqlUnkeyed = `SELECT COUNT(*) FROM information_schema.tables t
+WHERE t.table_schema = DATABASE() AND t.table_name IN ('belay_lock', 'belay_done') AND {now} > 0 AND COALESCE((
+	SELECT GROUP_CONCAT(IF(s.sub_part IS NULL, s.column_name, 'part')) FROM information_schema.statistics s
+	WHERE s.table_schema = t.table_schema AND s.table_name = t.table_name AND s.index_name = 'PRIMARY'), 'none') <> 'name'`
+
+// A dialect has the differences of a database.
 type dialect struct {
 	schema string
 	// now is the database's clock, in microseconds since 1970: those of the processes that
@@ -76,13 +84,14 @@ type dialect struct {
 	nobody        string
 	acquire, mark string
 	takeOver      string
+	unkeyed       string // counts the tables without their primary keys, if no acquire would fail there
 	readOnly      string // not 0 where a server takes no writes
-	// byName has an update of several rows look for them by their names. MySQL may read, and
-	// lock, all rows otherwise.
+	// byName makes an update of several rows find them by their names. Without it MySQL may
+	// read, and lock, all rows.
 	byName string
-	// returning: a statement can tell which rows it has changed.
+	// returning is set if a statement can return the rows that it has changed.
 	returning bool
-	// numbered: parameters are $1, $2 instead of ?.
+	// numbered is set if parameters are $1, $2 instead of ?.
 	numbered bool
 }
 
@@ -97,6 +106,7 @@ var dialects = map[Dialect]dialect{
 		mark:     mysqlMark,
 		greatest: "GREATEST",
 		byName:   " FORCE INDEX (PRIMARY)",
+		unkeyed:  mysqlUnkeyed,
 	},
 	Postgres: {
 		schema:    postgresSchema,
@@ -139,7 +149,7 @@ func (d dialect) sql(statement string, hostNow int64) string {
 	return strings.Join(parts, "")
 }
 
-// list returns n times what, with sep between.
+// list repeats what n times, with sep between.
 func list(what, sep string, n int) string {
 	return strings.TrimSuffix(strings.Repeat(what+sep, n), sep)
 }

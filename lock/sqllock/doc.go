@@ -18,17 +18,17 @@
 //	locker, err := lock.New(engine, lock.Config{})
 //
 // It works on MySQL, MariaDB, PostgreSQL and SQLite. A lock is a row of belay_lock: name,
-// owner, token, and until when. The database's clock alone counts. Each call is one
-// statement, which is a transaction of its own: nothing is held open while a lock is held.
-// An acquire of a lock that another owner has takes a second statement, which reads the owner.
-// So does an acquire that asks for markers.
+// owner, token, and expiry. Only the database's clock counts. Each call is one statement in
+// one transaction: no transaction is open while a lock is held. An acquire of a lock that
+// another owner has takes a second statement, which reads the owner. So does an acquire that
+// asks for markers.
 //
 // # A pool of its own
 //
 // Give the engine a pool that nothing else uses. Guarded transactions that wait for each
 // other's rows can take all connections of a shared pool, and renewals that wait for one
-// lose the locks. Four connections are enough for a process; they are also the bound of what
-// locks may cost the database. Keep as many idle as open.
+// lose the locks. Four connections are enough for a process; they also bound the load of
+// locks on the database. Keep as many idle as open.
 //
 // # Settings
 //
@@ -61,7 +61,7 @@
 //
 // While callers of this process wait for locks, one statement at a time looks for all of
 // their keys, every 50 to 250 milliseconds; see [Config]. A lock that this engine releases
-// wakes them at once. Nothing is asked while nobody waits.
+// wakes them at once. Without waiters there are no such statements.
 //
 // # Rows
 //
@@ -80,13 +80,13 @@
 // opens a new one, which reaches the new primary if the address in the DSN does.
 //
 // If the database's clock is set forward, locks end early. If it is set back, the lock of a
-// process that died stays for as much longer; others are not affected.
+// process that died stays for that much longer; others are not affected.
 //
 // # Errors
 //
-// An error matches [lock.ErrNotSent] if there was no connection, or the database says that
-// it rolled the statement back: a deadlock, a busy SQLite, a server that is read-only. A
-// user, a right or a table that is missing matches [lock.ErrDenied], a full disk
+// An error matches [lock.ErrNotSent] if there was no connection, or the database reports
+// that it rolled the statement back: a deadlock, a busy SQLite, a server that is read-only.
+// A user, a right or a table that is missing matches [lock.ErrDenied], a full disk
 // [lock.ErrRefused], and a key of more than 512 bytes [lock.ErrUnusable]. If the connection
 // breaks, or ctx ends, before the answer, the error matches [lock.ErrNoAnswer].
 package sqllock

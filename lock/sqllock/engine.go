@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync/atomic"
 	"time"
 
 	"github.com/belaygo/belay/lock"
@@ -21,6 +22,7 @@ type Engine struct {
 	ctx    context.Context // ends with Close
 	stop   context.CancelFunc
 	swept  chan struct{} // closed when the sweep has ended
+	keyed  atomic.Bool   // the tables have their primary keys
 }
 
 var (
@@ -45,7 +47,7 @@ func New(pool *sql.DB, d Dialect, cfg Config) (*Engine, error) {
 	}
 	e := &Engine{pool: pool, dialect: known, cfg: cfg, swept: make(chan struct{})}
 	e.ctx, e.stop = context.WithCancel(context.Background())
-	e.poller = newPoller(e.ctx, e.held, cfg.PollFrom, cfg.PollTo)
+	e.poller = newPoller(e.ctx, e.held, cfg)
 	go e.sweepAll()
 	return e, nil
 }
@@ -58,7 +60,7 @@ func dialectOf(d Dialect) (dialect, error) {
 	return known, nil
 }
 
-// Close ends what the engine does by itself, and has its methods fail. Close the Locker
+// Close stops the engine's goroutines, and makes its methods fail. Close the Locker
 // first. When ctx ends before a statement that is on its way, Close returns ctx's error.
 func (e *Engine) Close(ctx context.Context) error {
 	e.poller.mu.Lock() // no Watch starts the poller from now on
@@ -78,16 +80,35 @@ func (e *Engine) Close(ctx context.Context) error {
 	}
 }
 
-// Ping implements lock.Pinger: it returns nil if the tables can be read.
+// Ping implements lock.Pinger: it returns nil if the tables can be read, and have their
+// primary keys.
 func (e *Engine) Ping(ctx context.Context) error {
 	const query = "SELECT l.name, l.owner, l.token, l.until_us, d.name, d.until_us FROM belay_lock AS l, belay_done AS d WHERE 1 = 0"
-	return e.query(ctx, "ping", query, nil, func(func(...any) error) error { return nil })
+	if err := e.query(ctx, "ping", query, nil, func(func(...any) error) error { return nil }); err != nil {
+		return err
+	}
+	return e.checkKeys(ctx)
 }
 
-// probeName is the lock that probes acquire. It is not UTF-8, so it is nobody's key.
+// checkKeys returns an error if a table's primary key is not that of the schema: any caller
+// would get any lock. Correct tables are not checked again.
+func (e *Engine) checkKeys(ctx context.Context) error {
+	if e.unkeyed == "" || e.keyed.Load() {
+		return nil
+	}
+	n := 0
+	err := e.query(ctx, "read the primary keys", e.unkeyed, nil, func(scan func(...any) error) error { return scan(&n) })
+	if err == nil && n > 0 {
+		err = fmt.Errorf("sqllock: %w", errUnkeyed)
+	}
+	e.keyed.Store(err == nil)
+	return err
+}
+
+// probeName is the lock that probes acquire. It is not UTF-8, so it cannot be a key.
 const probeName = "\xffprobe"
 
-// Probe implements lock.Pinger: it acquires a lock of a microsecond beside all others.
+// Probe implements lock.Pinger: it acquires a lock of a microsecond that is no key's.
 func (e *Engine) Probe(ctx context.Context, _ string) error {
 	_, err := e.acquire(ctx, lock.Request{Key: probeName, Owner: "probe:0"}, time.Microsecond)
 	return err
@@ -103,5 +124,5 @@ func microseconds(d time.Duration) int64 {
 	return max(1, int64((d+time.Microsecond-1)/time.Microsecond))
 }
 
-// remaining is what is left of a lock, at least the shortest time.
+// remaining returns the remaining time of a lock, at least the shortest duration.
 func remaining(us int64) time.Duration { return max(1, time.Duration(us)*time.Microsecond) }

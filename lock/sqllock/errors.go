@@ -12,6 +12,9 @@ import (
 // errClosed is returned when the engine has been closed.
 var errClosed = fmt.Errorf("%w: sqllock: closed", lock.ErrDenied)
 
+// errUnkeyed is returned where the database cannot distinguish the rows of two owners.
+var errUnkeyed = fmt.Errorf("%w: the primary key of belay_lock and of belay_done has to be name alone, as in sqllock.Schema", lock.ErrDenied)
+
 // unconnected is the error of a statement for which there was no connection: nothing was
 // sent.
 func unconnected(err error) error {
@@ -25,8 +28,8 @@ func unconnected(err error) error {
 	return fmt.Errorf("%w: no connection: %w", lock.ErrNotSent, err)
 }
 
-// classify adds to the error of a statement, which is a transaction of its own, whether it
-// may have been executed, unless it says so already.
+// classify adds to the error of a statement, which is one transaction, whether it may have
+// been executed, unless the error shows that already.
 func classify(err error) error {
 	switch {
 	case err == nil, errors.Is(err, lock.ErrNotSent):
@@ -35,6 +38,8 @@ func classify(err error) error {
 		return fmt.Errorf("%w: %w", lock.ErrNotSent, err)
 	case autocommitIsOff(err):
 		return fmt.Errorf("%w: autocommit is off: set it in the DSN or on the server: %w", lock.ErrDenied, err)
+	case sqlerr.IsPostgres(err, "42P10"):
+		return fmt.Errorf("%w: %w", errUnkeyed, err)
 	case missing(err):
 		return fmt.Errorf("%w: %w; sqllock.Migrate creates the tables", lock.ErrDenied, err)
 	case sqlerr.IsMySQL(err, 1142, 1143, 1227) || sqlerr.IsPostgres(err, "42501"): // a right
@@ -47,12 +52,12 @@ func classify(err error) error {
 	return fmt.Errorf("%w: %w", lock.ErrNoAnswer, err)
 }
 
-// rolledBack reports whether the database says that it has executed nothing: another statement was
-// in the way, or the server is read-only or not ready.
+// rolledBack reports whether err shows that nothing was executed: another statement was in the
+// way, or the server is read-only or not ready.
 func rolledBack(err error) bool {
 	return sqlerr.IsReadOnly(err) ||
 		sqlerr.IsMySQL(err, 1213, 1205, 1020, 1412, 3101, 1047) || // deadlock, lock wait timeout, row or table changed, group conflict; Galera's node is not ready
-		sqlerr.IsPostgres(err, "40001", "40P01", "55P03") || // the same
+		sqlerr.IsPostgres(err, "40001", "40P01", "55P03") || // serialization failure, deadlock, lock not available
 		sqlerr.IsSQLite(err, 5, 6) // busy, locked
 }
 
@@ -65,10 +70,11 @@ func isSpent(err error) bool {
 // autocommitIsOff reports whether mysqlNow was out of range, as it is without autocommit.
 func autocommitIsOff(err error) bool { return sqlerr.IsMySQL(err, 1690) }
 
-// endsSession reports whether the server ended the session, or cut the statement short: it
-// may have been committed, and be about to wait for a replica.
+// endsSession reports whether the server ended the session, or interrupted the statement:
+// it may have been committed, and be about to wait for a replica. 40003 is the unknown
+// outcome of servers like PostgreSQL.
 func endsSession(err error) bool {
-	return sqlerr.IsMySQL(err, 1053, 1317, 1927, 3169) || sqlerr.IsPostgres(err, "57", "08")
+	return sqlerr.IsMySQL(err, 1053, 1317, 1927, 3169) || sqlerr.IsPostgres(err, "57", "08", "40003")
 }
 
 // missing reports whether a table or a column is not there.

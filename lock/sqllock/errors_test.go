@@ -38,6 +38,7 @@ func TestClassify(t *testing.T) {
 		{pg("25006"), []error{lock.ErrNotSent}},
 		{pg("42501"), []error{lock.ErrNotSent, lock.ErrDenied}},
 		{pg("53100"), []error{lock.ErrRefused}},
+		{pg("40003"), []error{lock.ErrNoAnswer}}, // of CockroachDB: statement completion unknown
 		{pg("57P01"), []error{lock.ErrNoAnswer}}, // it may have been about to wait for a replica
 		{my(1053), []error{lock.ErrNoAnswer}},
 		{mysql.ErrInvalidConn, []error{lock.ErrNoAnswer}},

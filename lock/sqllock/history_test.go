@@ -14,7 +14,8 @@ import (
 func TestHistory(t *testing.T) {
 	for _, server := range []string{"mariadb", "mysql", "postgres"} {
 		t.Run(server, func(t *testing.T) {
-			db := teststack.StartDatabase(t, "history", server)
+			t.Parallel()
+			db := teststack.StartDatabase(t, "history-"+server, server) // a stack of its own, beside the others
 			link := locktest.NewLink(t, testdb.AddrOf(t, db.DSN))
 			breaks := []lockhistory.Break{
 				{Name: "killed", Do: func(t *testing.T) {
@@ -36,6 +37,7 @@ func TestHistory(t *testing.T) {
 		})
 	}
 	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
 		dsn := file(t)
 		migrate(t, dsn)
 		judge(t, dsn, nil)

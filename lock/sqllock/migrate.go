@@ -9,7 +9,7 @@ import (
 )
 
 // Schema returns the statements that create the tables belay_lock, belay_done and belay_switch, for
-// those who run migrations by other means. It is empty for an unknown dialect.
+// other tools of migration. It is empty for an unknown dialect.
 func Schema(d Dialect) string { return dialects[d].schema }
 
 // Migrate creates the tables of Schema if they are not there.

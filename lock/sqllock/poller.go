@@ -2,24 +2,27 @@ package sqllock
 
 import (
 	"context"
+	"log/slog"
 	"maps"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/belaygo/belay/internal/background"
 	"github.com/belaygo/belay/internal/wait"
 )
 
 // pollTimeout is how long a look at the table may take.
 const pollTimeout = 5 * time.Second
 
-// A poller looks for all who wait in this process, with one statement at a time, however
-// many they are. It runs while somebody waits.
+// A poller polls for all waiters of this process, with one statement at a time. It runs
+// while there are waiters.
 type poller struct {
 	ctx      context.Context
 	held     func(ctx context.Context, names []string) (map[string]bool, error)
 	from, to time.Duration
-	begin    chan struct{} // somebody waits anew
+	logger   *slog.Logger
+	begin    chan struct{} // there is a new waiter
 	wg       sync.WaitGroup
 
 	mu       sync.Mutex
@@ -29,9 +32,9 @@ type poller struct {
 
 type watcher struct{ wake func() }
 
-func newPoller(ctx context.Context, held func(context.Context, []string) (map[string]bool, error), from, to time.Duration) *poller {
+func newPoller(ctx context.Context, held func(context.Context, []string) (map[string]bool, error), cfg Config) *poller {
 	return &poller{
-		ctx: ctx, held: held, from: from, to: to,
+		ctx: ctx, held: held, from: cfg.PollFrom, to: cfg.PollTo, logger: cfg.Logger,
 		begin: make(chan struct{}, 1), watchers: make(map[string]map[*watcher]struct{}),
 	}
 }
@@ -69,7 +72,7 @@ func (p *poller) unwatch(key string, w *watcher) {
 	}
 }
 
-// run looks at the table until nobody waits.
+// run polls the table until there is no waiter.
 func (p *poller) run() {
 	pause := p.from
 	for {
@@ -92,7 +95,7 @@ func (p *poller) run() {
 	}
 }
 
-// names are those that somebody waits for. If there are none the poller ends.
+// names returns the names with waiters. If there are none the poller ends.
 func (p *poller) names() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -101,11 +104,15 @@ func (p *poller) names() []string {
 	return names
 }
 
-// poll wakes those whose key is free. It reports whether there were any.
+// poll wakes the waiters whose key is free. It reports whether there were any.
 func (p *poller) poll(names []string) (woken bool) {
 	ctx, cancel := context.WithTimeout(p.ctx, pollTimeout)
 	defer cancel()
-	held, err := p.held(ctx, names)
+	var held map[string]bool
+	err := background.Do(p.logger, "look for locks that are free", func() (err error) {
+		held, err = p.held(ctx, names)
+		return err
+	})
 	if err != nil {
 		return false
 	}
@@ -118,7 +125,7 @@ func (p *poller) poll(names []string) (woken bool) {
 	return woken
 }
 
-// wake wakes all who wait for a name. A wake does not block.
+// wake wakes all waiters for a name. It does not block.
 func (p *poller) wake(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

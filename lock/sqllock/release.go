@@ -7,14 +7,14 @@ import (
 )
 
 // Release implements lock.Engine. The row stays: were it deleted, an acquire that has read
-// the clock before that of the last holder would get a smaller token. Those who wait in
-// this process are woken without a look at the table.
+// the clock before that of the last holder would get a smaller token. Waiters of this
+// process are woken without a poll.
 func (e *Engine) Release(ctx context.Context, r lock.Request) error {
 	if r.Mark > 0 {
 		e.mark(ctx, r)
 	}
 	err := e.release(ctx, r)
-	if err == nil {
+	if err == nil && !r.Quiet {
 		e.poller.wake(r.Key)
 	}
 	return err

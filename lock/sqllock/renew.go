@@ -3,8 +3,10 @@ package sqllock
 import (
 	"context"
 	"maps"
+	"slices"
 	"time"
 
+	"github.com/belaygo/belay/internal/lasting"
 	"github.com/belaygo/belay/lock"
 )
 
@@ -13,6 +15,9 @@ const batch = 256
 
 // Renew implements lock.Engine: one statement renews up to 256 locks.
 func (e *Engine) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration) []error {
+	if err := lasting.Check("sqllock", ttl); err != nil {
+		return slices.Repeat([]error{err}, len(rs))
+	}
 	errs := make([]error, 0, len(rs))
 	for len(rs) > 0 {
 		n := min(batch, len(rs))

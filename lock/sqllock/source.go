@@ -21,9 +21,9 @@ type Source struct {
 
 var _ switchlock.Source = (*Source)(nil)
 
-// NewSource returns the source of the record of that name, which has 1 to 64 bytes. All processes
-// that share locks must use the same name. pool must connect to the primary of the business
-// database, and nothing but locks may use it. An Engine may share it. NewSource does not connect.
+// NewSource returns the source of the named record. The name has 1 to 64 bytes, and is the same
+// in all processes that share locks. pool must connect to the primary of the business database,
+// and only locks may use it. An Engine may share it. NewSource does not connect.
 func NewSource(pool *sql.DB, d Dialect, name string) (*Source, error) {
 	if pool == nil {
 		return nil, errors.New("sqllock: pool is nil")
@@ -42,8 +42,8 @@ func NewSource(pool *sql.DB, d Dialect, name string) (*Source, error) {
 var errReplica = errors.New("the server is read-only, so its record may be old: connect to the primary")
 
 // Read implements switchlock.Source. It returns an error if the server is read-only, because a
-// replica may be behind its primary. Its errors match those of package lock, as the package
-// comment says.
+// replica may be behind its primary. Its errors match those of package lock: see the package
+// comment.
 func (s *Source) Read(ctx context.Context) (r switchlock.Record, err error) {
 	var lease, ttl, cross, readOnly int64
 	err = s.transact(ctx, "read", func(tx *sql.Tx) error {
@@ -66,7 +66,7 @@ func (s *Source) Read(ctx context.Context) (r switchlock.Record, err error) {
 }
 
 // Swap implements switchlock.Source. Its errors match switchlock.ErrChanged, or those of package
-// lock, as the package comment says.
+// lock: see the package comment.
 func (s *Source) Swap(ctx context.Context, old, next switchlock.Record) error {
 	fields := []any{
 		next.Epoch, []byte(next.From), []byte(next.To), flag(next.Settled),
@@ -96,8 +96,8 @@ func (s *Source) Swap(ctx context.Context, old, next switchlock.Record) error {
 	})
 }
 
-// transact runs f in a transaction of its own, so that autocommit does not matter: a read must
-// not belong to a transaction that began long ago, and a write must be committed.
+// transact runs f in a new transaction, whatever autocommit is: a read must not belong to a
+// transaction that began long ago, and a write must be committed.
 func (s *Source) transact(ctx context.Context, what string, f func(tx *sql.Tx) error) (err error) {
 	defer func() {
 		if err != nil && !errors.Is(err, switchlock.ErrChanged) {

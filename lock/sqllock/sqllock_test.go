@@ -252,6 +252,32 @@ func TestRenewBesideALockedRow(t *testing.T) {
 	})
 }
 
+// TestTablesWithoutTheirKeys: a table that was copied without its primary key, or is partitioned
+// by another column, excludes nobody.
+func TestTablesWithoutTheirKeys(t *testing.T) {
+	each(t, func(t *testing.T, dsn string) {
+		pool, d := openPool(t, dsn)
+		change := map[sqllock.Dialect][]string{
+			sqllock.MySQL:    {"ALTER TABLE belay_lock DROP PRIMARY KEY, ADD PRIMARY KEY (name, until_us)", "ALTER TABLE belay_lock DROP PRIMARY KEY"},
+			sqllock.Postgres: {"ALTER TABLE belay_lock DROP CONSTRAINT belay_lock_pkey"},
+			sqllock.SQLite:   {"ALTER TABLE belay_lock RENAME TO old; CREATE TABLE belay_lock AS SELECT * FROM old"},
+		}
+		for _, statement := range change[d] {
+			execute(t, pool, statement)
+			e := open(t, dsn)
+			for _, owner := range []string{"me:1", "they:1"} {
+				r := lock.Request{Key: "k", Owner: owner}
+				_, err := e.Acquire(t.Context(), r, ttl)
+				wantIs(t, err, lock.ErrDenied)
+				wantIs(t, e.Adopt(t.Context(), []lock.Request{r}, ttl)[0], lock.ErrDenied)
+			}
+			if d == sqllock.MySQL {
+				wantIs(t, e.Ping(t.Context()), lock.ErrDenied)
+			}
+		}
+	})
+}
+
 // What can't succeed says so, and what to do.
 func TestDenied(t *testing.T) {
 	each(t, func(t *testing.T, dsn string) {

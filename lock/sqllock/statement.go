@@ -16,7 +16,7 @@ import (
 // before another one is opened for it. Nothing is sent on such a connection.
 const attempts = 3
 
-// run has f send one statement, complete, on a connection of its own.
+// run calls f, which sends one complete statement, with a connection.
 func (e *Engine) run(ctx context.Context, what, statement string, f func(c *sql.Conn, statement string) error) error {
 	if e.ctx.Err() != nil {
 		return fmt.Errorf("sqllock: %s: %w", what, errClosed)
@@ -28,7 +28,7 @@ func (e *Engine) run(ctx context.Context, what, statement string, f func(c *sql.
 	return nil
 }
 
-// onConn has f use a connection of its own: an error before that proves that nothing was sent.
+// onConn calls f with a connection: an error before that proves that nothing was sent.
 func onConn(ctx context.Context, pool *sql.DB, f func(c *sql.Conn) error) error {
 	for range attempts {
 		c, err := pool.Conn(ctx)
@@ -59,8 +59,8 @@ func (e *Engine) exec(ctx context.Context, what, statement string, args []any) (
 	return res, err
 }
 
-// query sends a statement, and has each scan a row of its answer. It reads to the end: a
-// database may tell only there that it could not commit.
+// query sends a statement, and calls each for every row of its answer. It reads to the
+// end: a database may report only there that it could not commit.
 func (e *Engine) query(ctx context.Context, what, statement string, args []any, each func(scan func(...any) error) error) error {
 	return e.run(ctx, what, statement, func(c *sql.Conn, statement string) error {
 		rows, err := c.QueryContext(ctx, statement, args...)

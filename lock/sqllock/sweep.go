@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/belaygo/belay/internal/background"
 	"github.com/belaygo/belay/internal/wait"
 )
 
@@ -17,19 +18,20 @@ const (
 	sweepFrom, sweepTo = 30 * time.Second, 90 * time.Second
 )
 
-// sweepAll deletes what is old, now and then, until the engine is closed.
+// sweepAll deletes old rows now and then, until the engine is closed.
 func (e *Engine) sweepAll() {
 	defer close(e.swept)
 	for wait.Sleep(e.ctx, wait.Between(sweepFrom, sweepTo), nil) == nil {
 		for _, table := range []string{"belay_lock", "belay_done"} {
-			if err := e.sweep(e.ctx, table, keep); err != nil && e.ctx.Err() == nil {
+			err := background.Do(e.cfg.Logger, "delete old rows of locks", func() error { return e.sweep(e.ctx, table, keep) })
+			if err != nil && e.ctx.Err() == nil {
 				e.cfg.Logger.Warn("delete old rows of locks", "table", table, "error", err)
 			}
 		}
 	}
 }
 
-// sweep deletes what has ended for longer than age from a table.
+// sweep deletes from a table the rows that ended longer than age ago.
 func (e *Engine) sweep(ctx context.Context, table string, age time.Duration) error {
 	for {
 		n, err := e.sweepOnce(ctx, table, age)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/belaygo/belay/internal/lasting"
 	"github.com/belaygo/belay/lock"
 )
 
@@ -13,6 +14,9 @@ import (
 // matches lock.ErrNotSent if the record could not be read in time, and lock.ErrDenied if ttl is
 // longer than Record.TTL, or this process does not have the engine.
 func (e *Engine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration) (lock.Grant, error) {
+	if err := lasting.Check("switchlock", ttl); err != nil {
+		return lock.Grant{}, err
+	}
 	p, err := e.plan(ctx, ttl)
 	if err != nil {
 		e.metrics.refused(err)
@@ -41,14 +45,19 @@ func (e *Engine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration)
 const undoTimeout = time.Second
 
 // undo releases a lock in the first engine, because the second did not grant it. It returns
-// cause, which is the second engine's error. If the release fails, the error matches ErrNoAnswer,
+// cause, which is the second engine's error, and says that the first one had granted it. If the release fails, the error matches ErrNoAnswer,
 // so that the Locker releases the lock in both.
 func undo(ctx context.Context, first lock.Engine, r lock.Request, cause error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
 	defer cancel()
-	r.Mark = 0
+	r.Mark, r.Quiet = 0, true
 	if err := first.Release(ctx, r); err != nil && !errors.Is(err, lock.ErrNotHeld) {
 		return fmt.Errorf("%w: switchlock: the new engine did not grant the lock: %s; release in the old engine: %s", lock.ErrNoAnswer, cause.Error(), err.Error())
+	}
+	if held, ok := errors.AsType[*lock.HeldError](cause); ok {
+		partial := *held
+		partial.Partial = true
+		return &partial
 	}
 	return cause
 }

@@ -186,7 +186,8 @@ func TestHeldLockMovesAmongManyCallers(t *testing.T) {
 	}
 }
 
-// A lock that is released while it is renewed in both engines is free in both.
+// A lock that is released while it is renewed in both engines is free in both, also if a renewal
+// that began later has ended before.
 func TestReleaseDuringRenewal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := slow{memlock.New(), 50 * time.Millisecond, 0}
@@ -202,7 +203,11 @@ func TestReleaseDuringRenewal(t *testing.T) {
 			defer close(done)
 			one.Renew(t.Context(), []lock.Request{mine}, 30*time.Second)
 		}()
-		<-time.After(70 * time.Millisecond) // it adopts in b
+		<-time.After(10 * time.Millisecond)
+		brief, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
+		one.Renew(brief, []lock.Request{mine}, 30*time.Second)
+		<-time.After(40 * time.Millisecond) // the first one adopts in b
 		if err := one.Release(t.Context(), mine); err != nil {
 			t.Fatal(err)
 		}
@@ -210,6 +215,34 @@ func TestReleaseDuringRenewal(t *testing.T) {
 		<-time.After(10 * time.Second)
 		if _, err := two.Acquire(t.Context(), theirs, ttl); err != nil {
 			t.Errorf("10 s after a release that succeeded: %v", err)
+		}
+	})
+}
+
+// A release waits for the renewals that have begun before it, and for no others.
+func TestReleaseWaitsForEarlierRenewals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &store{record: recordOf("a", "a", 1, true)}
+		one := open(t, switchlock.Config{Source: s, First: "a", Engines: map[string]lock.Engine{
+			"a": memlock.New(), "b": slow{memlock.New(), 50 * time.Millisecond, 0},
+		}})
+		if _, err := one.Acquire(t.Context(), mine, 30*time.Second); err != nil {
+			t.Fatal(err)
+		}
+		to(t, one, "b")
+		renew := func() { one.Renew(t.Context(), []lock.Request{mine}, 30*time.Second) }
+		go renew()
+		synctest.Wait()
+		released := make(chan error, 1)
+		go func() { released <- one.Release(t.Context(), mine) }()
+		synctest.Wait()
+		begun := time.Now()
+		renew()
+		if waited := time.Since(begun); waited > 0 {
+			t.Errorf("a renewal that begins while the release waits takes %v", waited)
+		}
+		if err := <-released; err != nil {
+			t.Fatal(err)
 		}
 	})
 }
@@ -240,24 +273,25 @@ func TestRenewalDuringRelease(t *testing.T) {
 }
 
 // openTwo returns the engines of two processes. The second can't read the record any more.
-func openTwo(t *testing.T) (one, two *switchlock.Engine) {
+func openTwo(t *testing.T) (one, two *switchlock.Engine, a *engine) {
 	t.Helper()
 	s := &store{record: recordOf("a", "a", 1, true)}
 	late := &link{store: s}
-	engines := map[string]lock.Engine{"a": memlock.New(), "b": memlock.New()}
+	a = newEngine()
+	engines := map[string]lock.Engine{"a": a, "b": memlock.New()}
 	one = open(t, switchlock.Config{Source: s, First: "a", Engines: engines})
 	two = open(t, switchlock.Config{Source: late, First: "a", Engines: engines})
 	for _, e := range []*switchlock.Engine{one, two} {
 		eventually(t, "read", func() bool { return e.State().Epoch == 1 })
 	}
 	late.cut.Store(true)
-	return one, two
+	return one, two, a
 }
 
 // Tokens grow from a holder that knows of the switch to one that does not yet.
 func TestTokenGrowsWithoutKnowledgeOfTheSwitch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		one, two := openTwo(t)
+		one, two, _ := openTwo(t)
 		to(t, one, "b")
 		g, err := one.Acquire(t.Context(), mine, ttl)
 		if err == nil {
@@ -281,12 +315,13 @@ func TestTokenGrowsWithoutKnowledgeOfTheSwitch(t *testing.T) {
 // So that engine can work again after that.
 func TestGoneIsNotSettledEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		one, two := openTwo(t)
+		one, two, a := openTwo(t)
+		a.dead.Store(true)
 		if _, err := one.To(t.Context(), switchlock.Change{To: "b", GoneSince: time.Now().Add(-time.Hour)}); err != nil {
 			t.Fatal(err)
 		}
 		eventually(t, "the switch is over", func() bool { return one.State().Settled && one.State().To == "b" })
-		// From here on "a" works again: the promise was for the time until the switch is over.
+		a.dead.Store(false) // the promise was for the time until the switch is over
 		_, err1 := one.Acquire(t.Context(), mine, ttl)
 		_, err2 := two.Acquire(t.Context(), theirs, ttl)
 		if err1 == nil && err2 == nil {

@@ -10,6 +10,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/belaygo/belay/internal/background"
+	"github.com/belaygo/belay/internal/isnil"
 	"github.com/belaygo/belay/lock"
 )
 
@@ -40,16 +42,16 @@ type Config struct {
 func (c Config) withDefaults() (Config, error) {
 	c.Lease = cmp.Or(c.Lease, 10*time.Second)
 	c.TTL = cmp.Or(c.TTL, 30*time.Second)
-	c.Logger = cmp.Or(c.Logger, slog.Default())
+	c.Logger = background.Logger(c.Logger)
 	c.Engines = maps.Clone(c.Engines)
 	switch {
-	case c.Source == nil:
+	case isnil.Value(c.Source):
 		return c, errors.New("switchlock: Config.Source is nil")
 	case c.Engines[c.First] == nil:
 		return c, fmt.Errorf("switchlock: Config.First is %q; Config.Engines has %q", c.First, c.names())
 	}
 	for name, e := range c.Engines {
-		if e == nil {
+		if isnil.Value(e) {
 			return c, fmt.Errorf("switchlock: Config.Engines[%q] is nil", name)
 		}
 		if err := checkName(name); err != nil {

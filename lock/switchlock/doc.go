@@ -39,7 +39,8 @@
 //   - An acquire goes to the old engine and then to the new one. If the new one does not grant
 //     the lock, it is released in the old one.
 //   - A renewal renews in both engines. If one of them lacks the lock, it is acquired there for
-//     the same owner. A lock that is not in both keeps its deadline.
+//     the same owner. A lock that is not in both keeps its deadline. An engine that reports the
+//     loss of a lock brings the renewal forward.
 //
 // After that time a process needs the new engine only. The first process that has come so far,
 // and has that engine, marks the record as settled. Then another switch can begin. Before that,
@@ -47,9 +48,10 @@
 // was in both engines, and is released after that time, stays in the old one until its ttl has
 // passed. If locks go back that soon, such a lock can't be acquired before that.
 //
-// Tokens of the new engine continue those of the old one. While some processes have read the
-// record of a switch and others have not, tokens of holders that follow each other within
-// milliseconds may fall.
+// Tokens of the new engine continue those of the old one. Once all processes have read the record
+// of a switch, which takes a Lease at most, each token is greater than all before it. While some
+// have read the record and others have not, the token of one that has not may be less than that of
+// a holder before it, which has.
 //
 // # Why no lock has two holders
 //

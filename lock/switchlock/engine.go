@@ -10,8 +10,8 @@ import (
 )
 
 // An Engine is a lock.Engine that keeps locks in one of several engines, and can move them to
-// another. It implements lock.Waker, lock.Locator and lock.Pinger by those of the engines that do,
-// and prometheus.Collector. It is safe for concurrent use.
+// another. It implements lock.Waker, lock.LossWatcher, lock.Locator and lock.Pinger by those of the
+// engines that do, and prometheus.Collector. It is safe for concurrent use.
 type Engine struct {
 	cfg      Config
 	begun    time.Time // the clock of the view starts here
@@ -28,11 +28,11 @@ type Engine struct {
 	failed error         // why the last read failed
 	read   chan struct{} // closed after the read that is under way or comes next
 	both   map[hold]bool // locks that are in both engines, by the switch of view.known
-	// renewing has the locks that are being renewed in both engines, with a channel that is
-	// closed when that ends: a release waits for it. releasing has the locks that are being
-	// released: such a renewal leaves them out. Otherwise the renewal could acquire the lock
-	// again that the release has freed.
-	renewing  map[hold]chan struct{}
+	// renewing has the locks that are being renewed in both engines: a release waits until the
+	// last of the renewals has ended. releasing has the locks that are being released, or wait for
+	// that: such a renewal leaves them out. Otherwise the renewal could acquire the lock again that
+	// the release has freed.
+	renewing  map[hold]*renewals
 	releasing map[hold]int     // by how many releases
 	seen      map[string]int64 // the greatest token of each engine
 }
@@ -43,10 +43,11 @@ type hold struct{ key, owner string }
 func holdOf(r lock.Request) hold { return hold{r.Key, r.Owner} }
 
 var (
-	_ lock.Engine  = (*Engine)(nil)
-	_ lock.Waker   = (*Engine)(nil)
-	_ lock.Locator = (*Engine)(nil)
-	_ lock.Pinger  = (*Engine)(nil)
+	_ lock.Engine      = (*Engine)(nil)
+	_ lock.Waker       = (*Engine)(nil)
+	_ lock.LossWatcher = (*Engine)(nil)
+	_ lock.Locator     = (*Engine)(nil)
+	_ lock.Pinger      = (*Engine)(nil)
 )
 
 // New returns an engine, and starts to read the record in the background. It returns an error
@@ -59,7 +60,7 @@ func New(cfg Config) (*Engine, error) {
 	e := &Engine{
 		cfg: cfg, begun: time.Now(), kick: make(chan struct{}, 1), moved: make(chan struct{}, 1), ended: make(chan struct{}),
 		metrics: newMetrics(), failed: errNotRead, read: make(chan struct{}),
-		both: make(map[hold]bool), renewing: make(map[hold]chan struct{}), releasing: make(map[hold]int),
+		both: make(map[hold]bool), renewing: make(map[hold]*renewals), releasing: make(map[hold]int),
 		seen: make(map[string]int64),
 	}
 	e.ctx, e.stop = context.WithCancel(context.Background())

@@ -142,14 +142,17 @@ func TestSwitchHistory(t *testing.T) {
 	})
 	for _, off := range []rule{recordGetsStale, switchTakesTime} {
 		t.Run("Without_"+string(off), func(t *testing.T) {
-			s := servers.stage(t, off)
-			s.round(s.hideRecord)
-			s.finish()
-			n := lockhistory.Overlaps(s.spans)
-			if n == 0 {
-				t.Error("no overlap: the test would not notice if the rule were off")
+			for range 4 { // whether processes meet is up to chance
+				s := servers.stage(t, off)
+				s.round(s.hideRecord)
+				s.finish()
+				n := lockhistory.Overlaps(s.spans)
+				t.Logf("%d holds, %d overlaps", len(s.spans), n)
+				if n > 0 {
+					return
+				}
 			}
-			t.Logf("%d holds, %d overlaps", len(s.spans), n)
+			t.Error("no overlap: the test would not notice if the rule were off")
 		})
 	}
 }

@@ -6,8 +6,9 @@ import (
 	"github.com/belaygo/belay/lock"
 )
 
-// Inspect implements lock.Engine. While locks move, both engines must answer. If both name
-// a holder, Inspect returns that of the old engine.
+// Inspect implements lock.Engine. While locks move, both engines must answer. A holder that both
+// name is returned as the new engine has it, like its grant. If they name two, Inspect returns that
+// of the old engine.
 func (e *Engine) Inspect(ctx context.Context, key string) (lock.Holder, error) {
 	p, err := e.plan(ctx, 0)
 	if err != nil {
@@ -19,7 +20,7 @@ func (e *Engine) Inspect(ctx context.Context, key string) (lock.Holder, error) {
 		if err != nil {
 			return lock.Holder{}, err
 		}
-		if found.Owner == "" { // the old engine comes first
+		if found.Owner == "" || h.Owner == found.Owner { // the old engine comes first
 			found = h
 		}
 	}

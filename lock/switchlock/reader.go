@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/belaygo/belay/internal/background"
 	"github.com/belaygo/belay/internal/wait"
 )
 
@@ -26,7 +27,7 @@ func (e *Engine) run() {
 	defer following.Wait()
 	for {
 		pause := pauseAfterRead
-		if err := e.refresh(); err != nil {
+		if err := background.Do(e.cfg.Logger, "follow the record", e.refresh); err != nil {
 			pause = pauseAfterFailure
 		}
 		wait.Wake(e.moved)
@@ -36,12 +37,12 @@ func (e *Engine) run() {
 	}
 }
 
-// follow moves watches to the engine that is released last, until the engine is closed. It runs
+// follow moves watches to the engines that locks are released in, until e is closed. It runs
 // beside the reads of the record, so that an engine that does not answer does not delay them.
 func (e *Engine) follow() {
-	defer e.watchers.close()
+	defer e.watchers.close(e.cfg.Logger)
 	for e.ctx.Err() == nil {
-		e.watchers.move(e.waker())
+		e.watchers.move(e.feed(), e.cfg.Logger)
 		select {
 		case <-e.moved:
 		case <-e.ctx.Done():
@@ -64,12 +65,12 @@ func (e *Engine) refresh() error {
 	before := e.look().known
 	ctx, cancel := context.WithTimeout(e.ctx, cmp.Or(before.Lease, e.cfg.Lease)/2)
 	defer cancel()
-	err := e.learn(ctx)
+	err := background.Do(e.cfg.Logger, "read the record", func() error { return e.learn(ctx) })
 	after := e.look()
 	// A process that lacks the new engine does not say that locks are there: it may be that
 	// nobody has it, as its name was misspelt.
 	if err == nil && after.maySettle(e.now()) && e.cfg.Engines[after.known.To] != nil {
-		err = e.settle(ctx, after.known)
+		err = background.Do(e.cfg.Logger, "settle the switch", func() error { return e.settle(ctx, after.known) })
 	}
 	again := e.answer(err)
 	e.log(before, e.look().known, err, again)

@@ -11,7 +11,7 @@ import (
 
 // Release implements lock.Engine. It releases the lock in each engine that may have it, by the
 // last record that was read, however old that is. While locks move, it releases in the old engine
-// last: waiters watch that one, because their acquires go there first.
+// last: acquires go there first, so one that comes in between takes nothing that it must give back.
 func (e *Engine) Release(ctx context.Context, r lock.Request) error {
 	ended, err := e.releases(ctx, r)
 	if err != nil {
@@ -64,21 +64,19 @@ func (p plan) release(ctx context.Context, r lock.Request, wasInBoth bool) error
 // begins before ended is called.
 func (e *Engine) releases(ctx context.Context, r lock.Request) (ended func(), err error) {
 	h := holdOf(r)
-	for {
-		e.mu.Lock()
-		renewing := e.renewing[h]
-		if renewing == nil {
-			e.releasing[h]++
-		}
-		e.mu.Unlock()
-		if renewing == nil {
-			return func() { e.released(h) }, nil
-		}
-		select {
-		case <-renewing:
-		case <-ctx.Done():
-			return nil, fmt.Errorf("%w: switchlock: release: the lock is still being renewed: %w", lock.ErrNotSent, ctx.Err())
-		}
+	e.mu.Lock()
+	e.releasing[h]++
+	renewing := e.renewing[h]
+	e.mu.Unlock()
+	if renewing == nil {
+		return func() { e.released(h) }, nil
+	}
+	select {
+	case <-renewing.ended:
+		return func() { e.released(h) }, nil
+	case <-ctx.Done():
+		e.released(h)
+		return nil, fmt.Errorf("%w: switchlock: release: the lock is still being renewed: %w", lock.ErrNotSent, ctx.Err())
 	}
 }
 

@@ -8,6 +8,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/belaygo/belay/internal/background"
+	"github.com/belaygo/belay/internal/lasting"
+	"github.com/belaygo/belay/internal/parallel"
 	"github.com/belaygo/belay/lock"
 )
 
@@ -23,6 +26,9 @@ type Adopter interface {
 // Renew implements lock.Engine. While locks move, both engines must renew a lock. If one of them
 // does not have it, Renew acquires it there for the same owner.
 func (e *Engine) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration) []error {
+	if err := lasting.Check("switchlock", ttl); err != nil {
+		return slices.Repeat([]error{err}, len(rs))
+	}
 	p, err := e.plan(ctx, ttl)
 	if err != nil {
 		e.metrics.refused(err)
@@ -37,7 +43,7 @@ func (e *Engine) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration
 	if len(some) == 0 {
 		return errs
 	}
-	for n, err := range renewBoth(ctx, p.asked[0], p.asked[1], some, ttl) {
+	for n, err := range e.renewBoth(ctx, p.asked[0], p.asked[1], some, ttl) {
 		errs[which[n]] = err
 		if err == nil {
 			e.hasBoth(p.record.Epoch, some[n])
@@ -50,41 +56,56 @@ func (e *Engine) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration
 // the release has just freed in one of the engines.
 var errReleasing = errors.New("switchlock: not renewed: the lock is being released")
 
+// renewals are those of one lock in both engines that are under way.
+type renewals struct {
+	n     int
+	ended chan struct{} // closed with the last one
+}
+
 // renews returns the locks that are not being released, and which of rs they are. Their
 // releases wait until ended is called.
 func (e *Engine) renews(rs []lock.Request) (which []int, some []lock.Request, ended func()) {
-	done := make(chan struct{})
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for i, r := range rs {
-		if e.releasing[holdOf(r)] == 0 {
-			which, some = append(which, i), append(some, r)
-			e.renewing[holdOf(r)] = done
+		h := holdOf(r)
+		if e.releasing[h] > 0 {
+			continue
 		}
+		which, some = append(which, i), append(some, r)
+		if e.renewing[h] == nil {
+			e.renewing[h] = &renewals{ended: make(chan struct{})}
+		}
+		e.renewing[h].n++
 	}
 	return which, some, func() {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		for _, r := range some {
-			if e.renewing[holdOf(r)] == done {
+			if w := e.renewing[holdOf(r)]; w.n > 1 {
+				w.n--
+			} else {
 				delete(e.renewing, holdOf(r))
+				close(w.ended)
 			}
 		}
-		close(done)
 	}
 }
 
-func renewBoth(ctx context.Context, a, b lock.Engine, rs []lock.Request, ttl time.Duration) []error {
+func (e *Engine) renewBoth(ctx context.Context, a, b lock.Engine, rs []lock.Request, ttl time.Duration) []error {
 	var inA, inB []error
-	var wg sync.WaitGroup
-	wg.Go(func() { inB = b.Renew(ctx, rs, ttl) })
-	inA = a.Renew(ctx, rs, ttl)
-	wg.Wait()
+	parallel.Do(2, func(i int) {
+		if i == 0 {
+			inA = a.Renew(ctx, rs, ttl)
+		} else {
+			inB = b.Renew(ctx, rs, ttl)
+		}
+	})
 	if len(inA) != len(rs) || len(inB) != len(rs) { // it is unknown which answer is whose
 		return slices.Repeat([]error{fmt.Errorf("switchlock: renew: the engines returned %d and %d answers to %d requests", len(inA), len(inB), len(rs))}, len(rs))
 	}
-	gain(ctx, a, rs, ttl, inA, inB)
-	gain(ctx, b, rs, ttl, inB, inA)
+	e.gain(ctx, a, rs, ttl, inA, inB)
+	e.gain(ctx, b, rs, ttl, inB, inA)
 	errs := make([]error, len(rs))
 	for i := range rs {
 		errs[i] = verdict(inA[i], inB[i])
@@ -115,8 +136,8 @@ func known(err error) error {
 	return err
 }
 
-// gain acquires locks in engine e that it lacks and the other engine has.
-func gain(ctx context.Context, e lock.Engine, rs []lock.Request, ttl time.Duration, here, there []error) {
+// gain acquires locks in an engine that it lacks and the other engine has.
+func (e *Engine) gain(ctx context.Context, in lock.Engine, rs []lock.Request, ttl time.Duration, here, there []error) {
 	var lacking []int
 	var requests []lock.Request
 	for i, r := range rs {
@@ -128,29 +149,35 @@ func gain(ctx context.Context, e lock.Engine, rs []lock.Request, ttl time.Durati
 	if lacking == nil {
 		return
 	}
-	errs := adopt(ctx, e, requests, ttl)
+	errs := e.adopt(ctx, in, requests, ttl)
 	for n, i := range lacking {
 		here[i] = errs[n]
 	}
 }
 
-// parallel is how many acquires are under way at once in an engine that is no Adopter.
-const parallel = 64
+// adopting is how many acquires are under way at once in an engine that is no Adopter.
+const adopting = 64
 
-func adopt(ctx context.Context, e lock.Engine, rs []lock.Request, ttl time.Duration) []error {
-	if a, ok := e.(Adopter); ok {
+func (e *Engine) adopt(ctx context.Context, in lock.Engine, rs []lock.Request, ttl time.Duration) []error {
+	if a, ok := in.(Adopter); ok {
 		if errs := a.Adopt(ctx, rs, ttl); len(errs) == len(rs) {
 			return errs
 		}
 	}
 	errs := slices.Repeat([]error{lock.ErrNoAnswer}, len(rs)) // until an answer replaces it
-	slots := make(chan struct{}, parallel)
+	slots := make(chan struct{}, adopting)
 	var wg sync.WaitGroup
 	for i, r := range rs {
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			_, errs[i] = e.Acquire(ctx, r, ttl)
+			err := background.Do(e.cfg.Logger, "acquire a lock in the other engine", func() error {
+				_, err := in.Acquire(ctx, r, ttl)
+				return err
+			})
+			if !errors.Is(err, background.ErrPanic) {
+				errs[i] = err
+			}
 		})
 	}
 	wg.Wait()

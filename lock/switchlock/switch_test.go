@@ -226,6 +226,33 @@ func TestOldEngineIsGone(t *testing.T) {
 	}
 }
 
+// An engine that grants locks is not gone, whatever the operator says: locks would have two holders.
+func TestOldEngineThatGrantsIsNotGone(t *testing.T) {
+	f := newFleet()
+	e := open(t, f.cfg)
+	eventually(t, "read", func() bool { return e.State().Epoch == 1 })
+	gone := switchlock.Change{To: "b", GoneSince: time.Now().Add(-time.Hour)}
+	if _, err := e.To(t.Context(), gone); !errors.Is(err, switchlock.ErrNotGone) {
+		t.Errorf("the old engine grants locks: %v", err)
+	}
+	if r, _ := f.source.Read(t.Context()); r.Epoch != 1 {
+		t.Errorf("the record has changed: %+v", r)
+	}
+	f.a.dead.Store(true)
+	if _, err := e.To(t.Context(), gone); err != nil {
+		t.Errorf("the old engine is off: %v", err)
+	}
+}
+
+// Whoever makes a switch has a name that can be printed.
+func TestWhoMakesTheSwitch(t *testing.T) {
+	f := newFleet()
+	e := open(t, f.cfg)
+	if _, err := e.To(t.Context(), switchlock.Change{To: "b", By: "al\xffice"}); err == nil {
+		t.Error("a name that is not UTF-8 is taken")
+	}
+}
+
 // Before a switch is over, locks can go back, but not to a third engine.
 func TestGoBack(t *testing.T) {
 	f := newFleet()

@@ -7,6 +7,7 @@ import (
 	"math"
 	"strconv"
 	"time"
+	"unicode/utf8"
 
 	"github.com/belaygo/belay/internal/wait"
 	"github.com/belaygo/belay/lock"
@@ -25,7 +26,7 @@ type Change struct {
 	// until the record is settled. Otherwise a lock may have two holders. The zero Time means
 	// that the engine is not known to be off.
 	GoneSince time.Time
-	// By says who makes the switch, in at most 255 bytes. It is for people, and has no effect.
+	// By says who makes the switch, in at most 255 bytes of UTF-8. It is for people, and has no effect.
 	By string
 }
 
@@ -33,7 +34,7 @@ type Change struct {
 // tools that have no engines; services use Engine.To. It does not wait until the switch is over:
 // read the source until Record.Settled is true. Its errors are those of Engine.To.
 //
-// Switch does not check that the engine exists or works. It can't adjust tokens either: they
+// Switch does not check that the engine exists or works, nor that the old one is gone. It can't adjust tokens either: they
 // keep growing only between engines that take tokens from clocks, as redislock and sqllock do,
 // and as far as these clocks agree.
 func Switch(ctx context.Context, s Source, c Change) (Record, error) {
@@ -46,7 +47,8 @@ func Switch(ctx context.Context, s Source, c Change) (Record, error) {
 //
 // To first acquires and releases a lock in the new engine, and returns an error if that fails.
 // The error matches ErrUnsettled if the last switch is not settled and the engine is a third
-// one, or if GoneSince is set and locks move to the engine already. If the source can't be
+// one, or if GoneSince is set and locks move to the engine already. It matches ErrNotGone if
+// GoneSince is set and the old engine grants a lock. If the source can't be
 // written, it is unknown whether the switch has begun: call To again.
 func (e *Engine) To(ctx context.Context, c Change) (Record, error) {
 	engine := e.cfg.Engines[c.To]
@@ -65,7 +67,11 @@ func (e *Engine) To(ctx context.Context, c Change) (Record, error) {
 		if err != nil || next == r {
 			return next, err
 		}
-		next.Base, err = base(r.Base, e.newest(ctx, r.To), token)
+		newest, answers := e.newest(ctx, r.To)
+		if answers && !c.GoneSince.IsZero() {
+			return r, fmt.Errorf("%w: %s", ErrNotGone, r.To)
+		}
+		next.Base, err = base(r.Base, newest+lead(r.Lease, token), token)
 		return next, err
 	})
 	if err == nil {
@@ -101,6 +107,8 @@ func (c Change) next(r Record) (Record, error) {
 		return r, err
 	}
 	switch {
+	case !utf8.ValidString(c.By):
+		return r, fmt.Errorf("switchlock: Change.By %q is not UTF-8", c.By)
 	case len(c.By) > maxBy:
 		return r, fmt.Errorf("switchlock: Change.By has %d bytes, want at most %d", len(c.By), maxBy)
 	case r.To == c.To && !r.Settled && !c.GoneSince.IsZero():
@@ -150,24 +158,41 @@ func base(before, newest, token int64) (int64, error) {
 	return before + newest - token, nil
 }
 
-// newest returns a token that no lock of an engine exceeds. An engine that does not answer may
+// newest returns a token that no lock of an engine exceeds by now, and whether the engine has
+// granted one with it. An engine that does not answer may
 // have granted more locks since this process saw a token of it. So newest adds more to a counter
 // than it can have granted, and takes the time for a clock.
-func (e *Engine) newest(ctx context.Context, name string) int64 {
+func (e *Engine) newest(ctx context.Context, name string) (token int64, answers bool) {
 	if engine := e.cfg.Engines[name]; engine != nil {
 		if token, err := try(ctx, engine); err == nil {
-			return token
+			return token, true
 		}
 	}
 	const manyGrants = 1 << 50
 	e.mu.Lock()
 	seen := e.seen[name]
 	e.mu.Unlock()
-	clock := time.Now().UnixMicro() * 1024
-	if seen == 0 || seen > clock/2 {
-		return max(seen, clock)
+	if seen == 0 || isTime(seen) {
+		return max(seen, perMicrosecond*time.Now().UnixMicro()), false
 	}
-	return seen + manyGrants
+	return seen + manyGrants, false
+}
+
+// perMicrosecond is by how much a token grows in a microsecond if it is a time.
+const perMicrosecond = 1024
+
+// isTime reports whether a token is a time, and no count.
+func isTime(token int64) bool { return token > perMicrosecond/2*time.Now().UnixMicro() }
+
+// lead is by how much the tokens of the new engine, which is at token, go ahead of those of the
+// old one. Processes that have not read the record grant locks in the old engine alone for up to
+// a lease, and its tokens grow meanwhile, as a clock at most. If those of the new engine are
+// times, they grow as fast. If they are counts, they would need hours to catch up.
+func lead(lease time.Duration, token int64) int64 {
+	if isTime(token) {
+		return 0
+	}
+	return perMicrosecond * (lease + slack(lease)).Microseconds()
 }
 
 // try acquires and releases a lock of a key that nobody uses, and returns its token.

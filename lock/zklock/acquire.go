@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/belaygo/belay/internal/lasting"
 	"github.com/belaygo/belay/lock"
 )
 
@@ -14,6 +15,9 @@ import (
 // first, because a refused request costs the servers as much as one that succeeds.
 func (e *Engine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration) (lock.Grant, error) {
 	if err := checkRequest(r); err != nil {
+		return lock.Grant{}, err
+	}
+	if err := lasting.Check("zklock", ttl); err != nil {
 		return lock.Grant{}, err
 	}
 	if err := e.enter(); err != nil {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"sync"
 	"time"
 )
@@ -16,6 +15,7 @@ import (
 type client struct {
 	cfg       Config
 	event     func(on *conn, path string) // a watch has fired
+	resumed   func(*conn)                 // the session is not new; the connection is not in use yet
 	connected func(*conn)                 // watches of connections before it are gone
 	expired   func(*session)
 
@@ -54,6 +54,7 @@ func (c *client) run() {
 			failures++
 			next++
 			if failures%len(c.cfg.Servers) == 0 {
+				c.forget()
 				c.change(nil, err)
 				c.pause(failures / len(c.cfg.Servers))
 			}
@@ -75,10 +76,10 @@ func patience(timeout time.Duration) time.Duration { return min(3*time.Second, t
 
 // connect opens a connection for the session. It begins the session if that is new.
 func (c *client) connect(server string, s *session) (*conn, error) {
-	sent := time.Now()
+	sent, resumes := time.Now(), s.id != 0
 	ctx, cancel := context.WithTimeout(c.ctx, 3*time.Second)
 	defer cancel()
-	nc, err := c.cfg.Dial(ctx, "tcp", server)
+	nc, err := c.cfg.dial(ctx, server)
 	if err != nil {
 		return nil, err
 	}
@@ -94,14 +95,14 @@ func (c *client) connect(server string, s *session) (*conn, error) {
 	}
 	s.connected(sent, timeout)
 	return &conn{
-		server: server, nc: nc, in: in, session: s, silence: patience(timeout),
+		server: server, nc: nc, in: in, session: s, resumes: resumes, silence: patience(timeout),
 		event: c.event, saw: c.saw, dead: make(chan struct{}), calls: make(map[int32]call),
 	}, nil
 }
 
 // handshake begins the session, or continues it on this connection. It returns the session timeout
 // that the server has granted.
-func (c *client) handshake(nc net.Conn, in *bufio.Reader, s *session) (time.Duration, error) {
+func (c *client) handshake(nc socket, in *bufio.Reader, s *session) (time.Duration, error) {
 	timeout := s.granted()
 	if s.id == 0 {
 		timeout = c.cfg.SessionTimeout
@@ -142,6 +143,9 @@ func (c *client) handshake(nc net.Conn, in *bufio.Reader, s *session) (time.Dura
 // serve uses a connection until it fails.
 func (c *client) serve(conn *conn) {
 	c.running.Go(conn.receive)
+	if conn.resumes {
+		c.resumed(conn)
+	}
 	c.change(conn, nil)
 	c.connected(conn)
 	pings := time.NewTicker(min(time.Second, conn.session.granted()/pingPart))
@@ -166,6 +170,15 @@ func (c *client) change(conn *conn, down error) {
 	c.conn, c.down = conn, down
 	close(c.changed)
 	c.changed = make(chan struct{})
+}
+
+// forget makes the client accept a server that is behind what it has seen. After a restore of a
+// backup all servers are, and would reject the client. What such a server answers can make a caller
+// wait for too long, but grants no lock: a majority decides on that.
+func (c *client) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.zxid = 0
 }
 
 func (c *client) saw(zxid int64) {

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/belaygo/belay/internal/background"
 )
 
 // Config adjusts an engine. Servers must be set.
@@ -40,7 +42,7 @@ func (c Config) withDefaults() (Config, error) {
 	c.Root = cmp.Or(c.Root, "/belay/lock")
 	c.Name = cmp.Or(c.Name, "zookeeper")
 	c.SessionTimeout = cmp.Or(c.SessionTimeout, 40*time.Second)
-	c.Logger = cmp.Or(c.Logger, slog.Default())
+	c.Logger = background.Logger(c.Logger)
 	if c.Dial == nil {
 		c.Dial = new(net.Dialer).DialContext
 	}

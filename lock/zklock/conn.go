@@ -6,18 +6,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"sync"
 	"time"
+
+	"github.com/belaygo/belay/internal/background"
 )
 
 // A conn is one connection of a session. Its requests are answered in order, or the connection
 // fails: no request is sent again on another connection.
 type conn struct {
 	server  string
-	nc      net.Conn
+	nc      socket
 	in      *bufio.Reader
 	session *session
+	resumes bool          // the session had another connection before
 	silence time.Duration // how long the server may send nothing before the connection fails
 	event   func(on *conn, path string)
 	saw     func(zxid int64)
@@ -108,19 +110,28 @@ func (c *conn) fail(err error) {
 	close(c.dead)
 }
 
+func (c *conn) failed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err != nil
+}
+
 // receive handles answers until the connection fails.
 func (c *conn) receive() {
+	c.fail(background.Do(c.nc.logger, "zklock: receive answers", c.handle))
+}
+
+// handle is receive until an error.
+func (c *conn) handle() error {
 	for {
 		frame, err := c.next()
 		if err != nil {
-			c.fail(err)
-			return
+			return err
 		}
 		d := decoder{b: frame}
 		xid, zxid, code := d.int32(), d.int64(), code(d.int32())
 		if d.err != nil {
-			c.fail(d.err)
-			return
+			return d.err
 		}
 		if zxid > 0 {
 			c.saw(zxid)

@@ -41,6 +41,11 @@
 // To end a lock by hand, delete both of its nodes, that of the owner first: a renewal finds the loss
 // by that one, and others can acquire the lock when the other one is deleted.
 //
+// When a session goes on with another connection, the engine deletes the locks in it that nobody
+// holds. There are such locks after a restore of a backup, and they would stay as long as the
+// process lives. It needs ZooKeeper 3.6. After an outage of all servers, the engine also accepts
+// servers that are behind what it has seen, as restored ones are.
+//
 // A request is written to a connection at once, or not sent: it never waits for a connection
 // that may belong to another session.
 //

@@ -40,9 +40,9 @@ func New(cfg Config) (*Engine, error) {
 	}
 	e := &Engine{cfg: cfg}
 	e.ctx, e.stop = context.WithCancel(context.Background())
-	e.holds = holds{delete: e.deleteUnrenewed, byHold: make(map[hold]*held)}
+	e.holds = holds{delete: e.deleteUnrenewed, byHold: make(map[hold]*held), begun: make(map[hold]int)}
 	e.watches = watches{byNode: make(map[string]*watch)}
-	e.client = &client{cfg: cfg, event: e.fired, connected: e.armAll, expired: e.expired}
+	e.client = &client{cfg: cfg, event: e.fired, resumed: e.deleteStrays, connected: e.armAll, expired: e.expired}
 	e.client.start()
 	return e, nil
 }

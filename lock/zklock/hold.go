@@ -1,6 +1,8 @@
 package zklock
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"time"
 )
@@ -24,6 +26,7 @@ type holds struct {
 
 	mu     sync.Mutex
 	byHold map[hold]*held
+	begun  map[hold]int // how many acquires and renewals are on their way
 	closed bool
 }
 
@@ -57,13 +60,14 @@ func (hs *holds) begin(h hold) bool {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
 	it := hs.byHold[h]
-	if it == nil {
-		return true
+	if it != nil && it.over {
+		return false
 	}
-	if !it.over {
+	if it != nil {
 		it.busy++
 	}
-	return !it.over
+	hs.begun[h]++
+	return true
 }
 
 // done ends the note of begin.
@@ -72,6 +76,9 @@ func (hs *holds) done(h hold) {
 	defer hs.mu.Unlock()
 	if it := hs.byHold[h]; it != nil && it.busy > 0 {
 		it.busy--
+	}
+	if hs.begun[h]--; hs.begun[h] == 0 {
+		delete(hs.begun, h)
 	}
 }
 
@@ -117,6 +124,13 @@ func (hs *holds) retry(h hold) (first bool) {
 	it.timer.Reset(time.Second)
 	first, it.failed = !it.failed, true
 	return first
+}
+
+// all returns the locks that the engine has, may have, or is about to get.
+func (hs *holds) all() []hold {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	return slices.AppendSeq(slices.Collect(maps.Keys(hs.byHold)), maps.Keys(hs.begun))
 }
 
 // end removes the locks of a session, and returns how many there were.

@@ -3,6 +3,8 @@ package zklock
 import (
 	"crypto/sha256"
 	"fmt"
+	"net/url"
+	"path"
 	"strings"
 
 	"github.com/belaygo/belay/lock"
@@ -40,4 +42,10 @@ func escaped(key string) string {
 		}
 	}
 	return b.String()
+}
+
+// keyOf returns the key of a lock's node. It reports false for the other nodes.
+func keyOf(lockNode string) (key string, ok bool) {
+	key, err := url.PathUnescape(path.Base(lockNode))
+	return key, err == nil // no escape begins with %o or %p
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/belaygo/belay/internal/lasting"
 	"github.com/belaygo/belay/lock"
 )
 
@@ -19,6 +20,9 @@ func (e *Engine) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration
 	errs := make([]error, len(rs))
 	if len(rs) == 0 {
 		return errs
+	}
+	if err := lasting.Check("zklock", ttl); err != nil {
+		return fill(errs, err)
 	}
 	if err := e.enter(); err != nil {
 		return fill(errs, err)

@@ -11,6 +11,7 @@ const (
 	opPing    int32 = 11
 	opCheck   int32 = 13
 	opMulti   int32 = 14
+	opOwn     int32 = 103 // the ephemeral nodes of the session; since version 3.6
 	opClose   int32 = -11
 )
 
@@ -150,6 +151,23 @@ func createPersistent(path string) []byte {
 	e.text(path)
 	e.created("", false)
 	return e.b
+}
+
+// own is the request for the ephemeral nodes of the session whose paths begin with prefix.
+func own(prefix string) []byte {
+	var e encoder
+	e.text(prefix)
+	return e.b
+}
+
+// paths reads the answer to own.
+func paths(answer []byte) ([]string, error) {
+	d := decoder{b: answer}
+	var all []string
+	for n := d.int32(); n > 0 && d.err == nil; n-- {
+		all = append(all, d.text())
+	}
+	return all, d.err
 }
 
 func syncOf(path string) []byte {

@@ -3,6 +3,7 @@ package zklock
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -108,6 +109,32 @@ func TestKilledSession(t *testing.T) {
 	}
 	if err := e.Release(t.Context(), r); err != nil {
 		t.Error(err)
+	}
+}
+
+// A lock whose acquire is on its way is no stray: it may have been granted just before the connection
+// failed.
+func TestAcquireOnItsWayIsNoStray(t *testing.T) {
+	e := openInside(t)
+	h := hold{"k", "me:1"}
+	conn, err := e.client.ready(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.holds.begin(h)
+	if _, err := e.acquire(t.Context(), conn, lock.Request{Key: h.key, Owner: h.owner}); err != nil {
+		t.Fatal(err)
+	}
+	if these, err := e.strays(t.Context(), conn); err != nil || len(these) > 0 {
+		t.Errorf("on its way: %v, %v", these, err)
+	}
+	e.holds.done(h)
+	if these, err := e.strays(t.Context(), conn); err != nil || !slices.Equal(these, []hold{h}) {
+		t.Errorf("after it: %v, %v", these, err)
+	}
+	e.deleteStrays(conn)
+	if f, err := e.get(t.Context(), conn, h.key); f != nil || err != nil {
+		t.Errorf("a stray is left: %+v, %v", f, err)
 	}
 }
 

@@ -3,6 +3,7 @@ package zklock_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -12,6 +13,8 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/internal/testwait"
+	"github.com/belaygo/belay/internal/wait"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/locktest"
 	"github.com/belaygo/belay/lock/zklock"
@@ -151,7 +154,7 @@ func TestTTLAboveSessionTimeout(t *testing.T) {
 	_, err := e.Acquire(t.Context(), mine, long)
 	wantIs(t, err, lock.ErrDenied)
 	for _, part := range []string{"46s", "1m0s", "5m0s"} {
-		if !strings.Contains(err.Error(), part) {
+		if !strings.Contains(fmt.Sprint(err), part) {
 			t.Errorf("%v does not name %s", err, part)
 		}
 	}
@@ -183,6 +186,9 @@ func TestTokenIsTransaction(t *testing.T) {
 	servers := teststack.ZooKeeper(t)
 	e, client := open(t, root(t), servers), dial(t, servers)
 	grant := acquire(t, e, mine, ttl)
+	if _, err := client.Sync(grant.Entry); err != nil { // its server may be behind the engine's
+		t.Fatal(err)
+	}
 	_, stat, err := client.Get(grant.Entry)
 	if err != nil {
 		t.Fatal(err)
@@ -311,4 +317,30 @@ func TestOtherProtocol(t *testing.T) {
 	e := openWith(t, zklock.Config{Servers: []string{l.Addr().String()}})
 	_, err = e.Acquire(t.Context(), mine, ttl)
 	wantIs(t, err, lock.ErrNotSent)
+}
+
+// A lock is its owner's alone: no other gets it or releases it, and others are woken when it is
+// free.
+func TestOneOwner(t *testing.T) {
+	t.Parallel()
+	servers, r := teststack.ZooKeeper(t), root(t)
+	e, other := open(t, r, servers), open(t, r, servers)
+	acquire(t, e, mine, ttl)
+	_, err := other.Acquire(t.Context(), theirs, ttl)
+	if held, ok := errors.AsType[*lock.HeldError](err); !ok || held.Holder.Owner != mine.Owner {
+		t.Fatalf("another acquires it: %v", err)
+	}
+	wantIs(t, other.Release(t.Context(), theirs), lock.ErrNotHeld)
+	woken := make(chan struct{}, 1)
+	stop, err := other.Watch(t.Context(), mine.Key, func() { wait.Wake(woken) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	release(t, e, mine)
+	testwait.Until(t, "another is woken", func() bool { return len(woken) > 0 })
+	acquire(t, other, theirs, ttl)
+	wantIs(t, e.Release(t.Context(), mine), lock.ErrNotHeld)
+	wantHolder(t, other, theirs.Key, theirs.Owner)
+	release(t, other, theirs)
 }

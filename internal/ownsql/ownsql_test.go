@@ -1,0 +1,111 @@
+package ownsql_test
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"strings"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/belaygo/belay/internal/ownsql"
+	"github.com/belaygo/belay/internal/testwait"
+)
+
+func TestMain(m *testing.M) {
+	// A query that has panicked never ends for database/sql.
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/belaygo/belay/internal/ownsql.discard"))
+}
+
+// A server has connections that take every statement, and panic at some.
+type server struct {
+	panics string // the beginning of a statement
+
+	mu     sync.Mutex
+	opened int
+}
+
+func (s *server) Connect(context.Context) (driver.Conn, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.opened++
+	return &conn{server: s}, nil
+}
+
+func (s *server) Driver() driver.Driver { return nil }
+
+func (s *server) open() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.opened
+}
+
+type conn struct {
+	*server
+
+	closed bool
+}
+
+func (c *conn) Prepare(string) (driver.Stmt, error) { return nil, driver.ErrSkip }
+func (c *conn) Begin() (driver.Tx, error)           { return nil, driver.ErrSkip }
+
+func (c *conn) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed { // as a driver does that closes a channel
+		panic("closed twice")
+	}
+	c.closed = true
+	c.opened--
+	return nil
+}
+
+func (c *conn) ExecContext(_ context.Context, query string, _ []driver.NamedValue) (driver.Result, error) {
+	return driver.RowsAffected(1), c.take(query)
+}
+
+func (c *conn) QueryContext(_ context.Context, query string, _ []driver.NamedValue) (driver.Rows, error) {
+	return nil, c.take(query)
+}
+
+func (c *conn) take(query string) error {
+	if strings.HasPrefix(query, c.panics) {
+		panic("a driver")
+	}
+	return nil
+}
+
+// TestPanicLeavesNoTransaction: a driver that panics leaves no transaction to the next user of its
+// connection, and holds up nobody.
+func TestPanicLeavesNoTransaction(t *testing.T) {
+	type run = func(ownsql.DB, context.Context, sql.IsolationLevel, func(ownsql.Conn) error) error
+	for name, run := range map[string]run{
+		"START": ownsql.DB.Run, "INSERT": ownsql.DB.Run, "SELECT": ownsql.DB.Run, "COMMIT": ownsql.DB.Run,
+		"ROLLBACK": ownsql.DB.Read,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &server{panics: name}
+			pool := sql.OpenDB(s)
+			defer pool.Close()
+			panicked := make(chan any, 1)
+			go func() {
+				defer func() { panicked <- recover() }()
+				_ = run(ownsql.New(pool, "mysql"), t.Context(), sql.LevelDefault, func(c ownsql.Conn) error {
+					if name == "SELECT" {
+						var none int
+						return c.QueryRowContext(t.Context(), "SELECT 1").Scan(&none)
+					}
+					_, err := c.ExecContext(t.Context(), "INSERT")
+					return err
+				})
+			}()
+			testwait.Until(t, "the panic arrives", func() bool { return len(panicked) > 0 })
+			if p := <-panicked; p != "a driver" {
+				t.Errorf("recovered %v, want the driver's panic", p)
+			}
+			testwait.Until(t, "the connection is closed", func() bool { return s.open() == 0 })
+		})
+	}
+}

@@ -1,0 +1,44 @@
+package etcdlock
+
+import (
+	"testing"
+	"time"
+)
+
+// newHolds returns holds without an engine, and the revisions with which they delete.
+func newHolds(t *testing.T) (*holds, <-chan int64) {
+	deleted := make(chan int64, 1)
+	hs := &holds{
+		delete: func(_ hold, revision int64) { deleted <- revision },
+		byHold: make(map[hold]*held),
+	}
+	t.Cleanup(hs.close)
+	return hs, deleted
+}
+
+// Two renewals of a lock overlap, and the one that has read it first ends last. When nobody renews
+// it any more, it is deleted as it is, and not as that one has seen it.
+func TestOverlappingRenewals(t *testing.T) {
+	hs, deleted := newHolds(t)
+	h := hold{"k", "me:1"}
+	hs.add(h, 12, time.Hour)
+	hs.add(h, 10, time.Millisecond)
+	if revision := <-deleted; revision != 12 {
+		t.Errorf("the lock is deleted if its revision is %d, want 12", revision)
+	}
+}
+
+// A lock that etcd has from a backup is renewed there with a lower revision than before. When nobody
+// renews it any more, it is deleted as it is now.
+func TestRenewalAfterRestore(t *testing.T) {
+	hs, deleted := newHolds(t)
+	h := hold{"k", "me:1"}
+	hs.add(h, 12, time.Hour)
+	hs.restored()
+	hs.add(h, 5, time.Hour)
+	hs.add(h, 6, time.Hour)
+	hs.add(h, 5, time.Millisecond) // overlaps with the renewal before it
+	if revision := <-deleted; revision != 6 {
+		t.Errorf("the lock is deleted if its revision is %d, want 6", revision)
+	}
+}

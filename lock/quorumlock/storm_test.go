@@ -1,0 +1,124 @@
+package quorumlock_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/memlock"
+)
+
+// A counted node notifies of its releases a millisecond later, and counts requests.
+type counted struct {
+	lock.Engine
+
+	mu       sync.Mutex
+	dead     bool
+	requests int
+	wakes    map[int]func()
+	next     int
+}
+
+func (n *counted) count() (dead bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.requests++
+	return n.dead
+}
+
+func (n *counted) Acquire(ctx context.Context, r lock.Request, ttl time.Duration) (lock.Grant, error) {
+	if n.count() {
+		return lock.Grant{}, lock.ErrNotSent
+	}
+	return n.Engine.Acquire(ctx, r, ttl)
+}
+
+func (n *counted) Release(ctx context.Context, r lock.Request) error {
+	if n.count() {
+		return lock.ErrNotSent
+	}
+	err := n.Engine.Release(ctx, r)
+	if err == nil && !r.Quiet {
+		time.AfterFunc(time.Millisecond, n.ring)
+	}
+	return err
+}
+
+func (n *counted) ring() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, wake := range n.wakes {
+		wake()
+	}
+}
+
+func (n *counted) Watch(_ context.Context, _ string, wake func()) (stop func(), err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	i := n.next
+	n.next++
+	n.wakes[i] = wake
+	return func() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		delete(n.wakes, i)
+	}, nil
+}
+
+func (n *counted) sent() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.requests
+}
+
+// When a majority dies, those who wait for a lock send no more requests to the nodes that live than
+// those that poll, once in 10 ms at most: what such a node grants and takes back wakes nobody.
+func TestWaitersDoNotStorm(t *testing.T) {
+	for _, waiters := range []int{1, 3, 10} {
+		t.Run(fmt.Sprint(waiters), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const d = 10 * time.Second
+				var nodes []*counted
+				var engines []lock.Engine
+				for range 3 {
+					n := &counted{Engine: memlock.New(), wakes: make(map[int]func())}
+					nodes, engines = append(nodes, n), append(engines, n)
+				}
+				held, err := newLocker(t, over(t, engines...), time.Hour).Acquire(t.Context(), "k")
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				var waits sync.WaitGroup
+				for range waiters {
+					l := newLocker(t, over(t, engines...), time.Hour)
+					waits.Go(func() {
+						if _, err := l.Acquire(ctx, "k"); err == nil {
+							t.Error("a waiter gets the lock")
+						}
+					})
+				}
+				<-time.After(time.Second)
+				for _, n := range nodes[1:] {
+					n.mu.Lock()
+					n.dead = true
+					n.mu.Unlock()
+				}
+				_ = held.Release(t.Context())
+				<-time.After(d)
+				before := nodes[0].sent()
+				<-time.After(d)
+				most := waiters * 2 * 100 * int(d.Seconds())
+				if n := nodes[0].sent() - before; n > most || n == 0 {
+					t.Errorf("%d requests in %v, want 1 to %d", n, d, most)
+				}
+				cancel()
+				waits.Wait()
+			})
+		})
+	}
+}
