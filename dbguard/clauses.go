@@ -8,8 +8,8 @@ import (
 	"gorm.io/gorm/schema"
 )
 
-// A modifier is what the clauses of a field have in common: they write no SQL of their own.
-// gorm calls their ModifyStatement.
+// A modifier is the common part of a field's clauses: they write no SQL themselves. gorm
+// calls their ModifyStatement.
 type modifier struct{ field *schema.Field }
 
 func (modifier) Name() string               { return "" }

@@ -3,15 +3,17 @@ package dbguard
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/belaygo/belay/internal/dbtx/catalogue"
+	"github.com/belaygo/belay/internal/dbtx/models"
 	"github.com/belaygo/belay/internal/doctor"
 )
 
-// checkCollations finds the columns that can protect a row and take texts for equal that
-// the lock does not: two keys then share one row.
+// checkCollations finds the columns that can protect a row, and for which texts are
+// equal that are different keys: two keys then share one row.
 func (c *checked) checkCollations() {
 	protecting := make(map[string]catalogue.Column)
 	for _, columns := range c.candidates() {
@@ -35,8 +37,8 @@ func (c *checked) checkCollations() {
 	}
 }
 
-// alike has the database compare texts as the column does, and returns in what those
-// differ that it takes for the same.
+// alike lets the database compare texts as the column does, and returns the differences
+// that it ignores.
 func (c *checked) alike(col catalogue.Column) (differences []string, err error) {
 	for _, pair := range []struct{ difference, a, b string }{
 		{"case", "a", "A"},
@@ -51,7 +53,17 @@ func (c *checked) alike(col catalogue.Column) (differences []string, err error) 
 			differences = append(differences, pair.difference)
 		}
 	}
+	if c.makesNumbers(col) {
+		differences = append(differences, "how a number is written")
+	}
 	return differences, nil
+}
+
+// makesNumbers reports whether SQLite stores a column's texts that look like numbers as
+// numbers, so that "1" and "01" are one.
+func (c *checked) makesNumbers(col catalogue.Column) bool {
+	f := models.Column(c.stmt.Schema, col.Name)
+	return c.db.Name() == "sqlite" && f != nil && f.IndirectFieldType.Kind() == reflect.String && col.MakesNumbers()
 }
 
 // literal writes a text as a value of the column.
@@ -69,7 +81,7 @@ func (c *checked) literal(col catalogue.Column, text string) string {
 func (c *checked) exact() string {
 	switch c.db.Name() {
 	case "sqlite":
-		return "COLLATE BINARY"
+		return "the type TEXT with COLLATE BINARY"
 	case "postgres":
 		return "the type text with a deterministic collation"
 	}

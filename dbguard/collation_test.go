@@ -38,6 +38,7 @@ func TestCheckWarnsOfCollations(t *testing.T) {
 		case db.Name() == "sqlite":
 			columns = map[string]string{
 				"TEXT": exact, "INTEGER": exact, "TEXT COLLATE NOCASE": "case", "TEXT COLLATE RTRIM": "spaces at the end",
+				"VARBINARY(16)": "how a number is written",
 			}
 		case db.Name() == "postgres":
 			wantNil(t, db.Exec("CREATE EXTENSION citext").Error)

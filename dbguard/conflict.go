@@ -14,20 +14,30 @@ const (
 	Stale     Kind = "stale"     // an UPDATE or DELETE by version matched fewer rows than it named
 )
 
+// A Subject is the relation of an operation to the row that refused its write.
+type Subject int
+
+const (
+	OtherRow     Subject = iota // no key of the operation protects it
+	ProtectedRow                // the Key of the ConflictError protects it, if the Evidence has found it
+	ClaimRow                    // the claim of the operation's request, which has taken effect before
+)
+
 // A ConflictError reports a write that the database refused. A Duplicate matches
 // gorm.ErrDuplicatedKey, and errors.As finds the driver's error. The text names tables
 // and columns, never values.
 type ConflictError struct {
 	Kind     Kind
 	Table    string
-	Columns  []string // that identify the row; empty if it is not a protected one
-	Key      string   // that protects the row; empty if no key does
+	Columns  []string // the columns that identify the row; empty if it is not protected
+	Key      string   // the key that protects the row; empty if none does
+	Subject  Subject  // the operation's relation to the row
 	Evidence Evidence
 	Err      error // the driver's; nil after an update that matched no row
 }
 
-// Evidence is what is known about the row of a conflict. It is complete when the
-// transaction has ended. Unless the row is protected, nothing is known.
+// Evidence is the known facts about the row of a conflict. It is complete when the
+// transaction has ended. It is zero unless the row is protected.
 type Evidence struct {
 	Protected bool // the row is protected; otherwise the rest is zero
 	Unread    bool // the row is there, but no read finds it
@@ -35,11 +45,11 @@ type Evidence struct {
 	Found   bool // the row is there
 	Changed bool // another writer wrote it since this caller had the lock, or, without one, since it first read the row
 	// Shared is set if another key may protect the row, too: this key protects several
-	// rows, or the database spells the row's name in another way.
+	// rows, or the database spells the row's name differently.
 	Shared   bool
 	Expected bool // the row is as the caller expected: something else did not match
-	// Behind is set if the server may have been behind others of its cluster: what Changed
-	// tells of may be from before the caller had the lock. See Check.
+	// Behind is set if the server may have been behind others of its cluster: the change
+	// of Changed may be from before the caller had the lock. See Check.
 	Behind bool
 
 	Version, FoundVersion Version // after an update: expected, and committed now

@@ -17,9 +17,9 @@ import (
 	"github.com/belaygo/belay/internal/doctor"
 )
 
-// Diagnose returns what [Check] finds in the tables of models and on the server, and more:
-// the isolation level, the rights of the user, the pool, time limits, and the clock. It is
-// a part of belay.Doctor.
+// Diagnose returns the findings of [Check] in the tables of models and on the server, and
+// further ones: about the isolation level, the user's rights, the pool, time limits, and
+// the clock. It is a part of belay.Doctor.
 func Diagnose(ctx context.Context, db *gorm.DB, models ...any) []doctor.Finding {
 	db = db.Session(&gorm.Session{NewDB: true, Context: ctx})
 	var found []doctor.Finding
@@ -64,8 +64,8 @@ func (s *server) diagnose() (found []doctor.Finding) {
 	return append(found, doctor.CheckClock(doctor.DBClock, "the server", time.UnixMicro(micros), began)...)
 }
 
-// manyClosed is how many connections a pool has closed for want of room among the idle
-// ones, when that is no accident any more.
+// manyClosed is the number of connections closed as surplus above which a pool keeps
+// too few idle ones.
 const manyClosed = 100
 
 func (s *server) checkPool() (found []doctor.Finding) {
@@ -87,7 +87,7 @@ func (s *server) checkPool() (found []doctor.Finding) {
 	return found
 }
 
-// checkLimits looks for time limits in what gorm was opened with.
+// checkLimits looks for time limits in the settings with which gorm was opened.
 func (s *server) checkLimits(d gorm.Dialector) []doctor.Finding {
 	dsn := dsnOf(d)
 	switch {
@@ -102,7 +102,7 @@ func (s *server) checkLimits(d gorm.Dialector) []doctor.Finding {
 	return nil
 }
 
-// readLimit is the readTimeout that is recommended where there is none.
+// readLimit is the readTimeout to recommend if there is none.
 const readLimit = 30 * time.Second
 
 func (s *server) checkMySQLLimits(dsn string) []doctor.Finding {
@@ -139,8 +139,8 @@ func (s *server) checkMySQLLimits(dsn string) []doctor.Finding {
 	return nil
 }
 
-// dsnOf returns the DSN of a dialector of gorm's, "" if it was given a pool in its place.
-// It imports none of them: their drivers are the program's choice.
+// dsnOf returns the DSN of gorm's dialector, "" if it was given a pool instead. It
+// imports no dialector: their drivers are the program's choice.
 func dsnOf(d gorm.Dialector) string {
 	v := reflect.Indirect(reflect.ValueOf(d))
 	if v.Kind() != reflect.Struct {

@@ -1,8 +1,8 @@
 // Package dbguard is the second layer: the database itself refuses the second writer.
 //
 // Give a model a unique index against a second insert, and a column of type [Version]
-// against a second update. Check the tables when the service starts. An error says in a
-// [*ConflictError] what was refused:
+// against a second update. Check the tables when the service starts. A [*ConflictError]
+// describes a refused write:
 //
 //	type Stock struct {
 //		ID      int64
@@ -23,15 +23,15 @@
 // The column adds its condition and its increment to the statements that gorm builds, in
 // transactions and outside of them. A *gorm.DB needs [Install] for the error of an update
 // that matches no row, and for the new versions in memory. Package guard calls it. On
-// MySQL and MariaDB, a column of type [Stamp] proves what became of a COMMIT that was not
+// MySQL and MariaDB, a column of type [Stamp] proves the outcome of a COMMIT that was not
 // answered.
 //
 // # Inside of guard.Do
 //
-// There the transaction judges each conflict on a protected row: it reads the row as of
-// the moment when this caller had the lock, and as it is committed now. [Evidence] has
-// the result. An insert that the unique index refused is a [*ConflictError] there, too; outside
-// of guard.Do it is the driver's error.
+// In guard.Do the transaction examines each conflict on a protected row: it reads the row as of
+// the moment when this caller got the lock, and as it is committed now. [Evidence] has the
+// result. An insert that the unique index refused is a [*ConflictError], too; outside of
+// guard.Do it is the driver's error.
 //
 // Statements that end or commit the transaction are refused with guard.ErrTxControl, and
 // those that would run outside of it with [ErrOutside]. While rows of a query are open,

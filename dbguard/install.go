@@ -11,7 +11,7 @@ import (
 
 const pluginName = "belay:dbguard"
 
-// plugin is what Install adds to a gorm.DB.
+// plugin is the gorm plugin that Install adds.
 type plugin struct{}
 
 // Install adds callbacks to db. An update or delete of a loaded row that matches no row
@@ -36,8 +36,8 @@ func Install(db *gorm.DB) error {
 // Name implements gorm.Plugin.
 func (plugin) Name() string { return pluginName }
 
-// Initialize implements gorm.Plugin. Each callback is named with one before and one
-// behind it: gorm puts what is only after something at the end, behind the COMMIT.
+// Initialize implements gorm.Plugin. Each callback is registered between two others:
+// gorm puts a callback that is only after another at the end, behind the COMMIT.
 // Initializing twice is harmless.
 func (plugin) Initialize(db *gorm.DB) error {
 	cb := db.Callback()

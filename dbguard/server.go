@@ -19,8 +19,8 @@ type server struct {
 	session dialect.Session
 }
 
-// withServer calls f with the server of db. It does nothing if nothing is known of such a
-// database, or of a pool that is none of database/sql's.
+// withServer calls f with the server of db. It does nothing for an unknown kind of
+// database, or for a pool that is not of database/sql.
 func withServer(ctx context.Context, db *gorm.DB, f func(*server) error) error {
 	d, ok := dialect.Of(db.Name())
 	pool, err := db.DB()

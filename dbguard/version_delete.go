@@ -33,8 +33,8 @@ func (v deleteVersion) ModifyStatement(stmt *gorm.Statement) {
 	expected.Keep(stmt)
 }
 
-// soft calls the delete clauses of the model's other fields first: that of a soft delete
-// writes its UPDATE itself, whatever comes after it.
+// soft calls the delete clauses of the model's other fields first: the clause of a soft
+// delete writes its UPDATE itself, and ignores later ones.
 func (v deleteVersion) soft(stmt *gorm.Statement) {
 	for _, c := range stmt.Schema.DeleteClauses {
 		if _, own := c.(deleteVersion); own {

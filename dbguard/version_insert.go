@@ -29,8 +29,8 @@ func (v insertVersion) ModifyStatement(stmt *gorm.Statement) {
 	})
 }
 
-// upsert adds the next version to what an upsert sets. It reports false if all columns
-// are to be written: gorm's Save does that when its update matches no row, and
+// upsert adds the next version to the assignments of an upsert. It reports false if all
+// columns are to be written: gorm's Save does that when its update matches no row, and
 // for a slice.
 func (v insertVersion) upsert(stmt *gorm.Statement) bool {
 	c := stmt.Clauses["ON CONFLICT"]

@@ -2,7 +2,9 @@ package dbguard
 
 import (
 	"fmt"
+	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -68,6 +70,8 @@ func (v updateVersion) among(stmt *gorm.Statement, given reflect.Value) models.E
 		_ = stmt.AddError(fmt.Errorf("%w: some rows of %s have been loaded and others have not", ErrVersion, stmt.Table))
 	case len(stmt.Schema.PrimaryFields) == 0:
 		_ = stmt.AddError(fmt.Errorf("%w: %s has no primary key", ErrVersion, stmt.Schema.Name))
+	case slices.ContainsFunc(expected.Rows, func(r models.Loaded) bool { return r.Version > math.MaxInt64-expected.Steps }):
+		_ = stmt.AddError(fmt.Errorf("%w: no version is above that of a row of %s", ErrVersion, stmt.Table))
 	case loaded > 1 && twice(stmt, expected):
 		_ = stmt.AddError(fmt.Errorf("%w: a row of %s is given twice", ErrVersion, stmt.Table))
 	}

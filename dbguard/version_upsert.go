@@ -9,11 +9,11 @@ import (
 	"gorm.io/gorm/schema"
 )
 
-// withNext returns what an upsert sets in a row that is there, with the next version
-// in it. An upsert that leaves the row as it is leaves its version, too: gorm's Save
+// withNext returns the assignments of an upsert to an existing row, with the next
+// version. An upsert that does not change the row keeps its version, too: gorm's Save
 // of a parent upserts the foreign keys of all children that are loaded.
 //
-// The version comes first, as MySQL carries out assignments in their order.
+// The version comes first, because MySQL executes assignments in their order.
 func withNext(stmt *gorm.Statement, f *schema.Field, set clause.Set) clause.Set {
 	next := updateVersion{modifier{f}}
 	set = next.without(set)
@@ -55,7 +55,7 @@ func unchanged(stmt *gorm.Statement, set clause.Set) (all clause.Expr, ok bool) 
 }
 
 // sameBytes compares a column with the value to be inserted, by dialect. NULLs are
-// equal; texts that only a collation takes for the same are not.
+// equal; texts that are equal only by a collation are not.
 var sameBytes = map[string]string{
 	"mysql":    "CAST(? AS BINARY) <=> CAST(VALUES(?) AS BINARY)",
 	"postgres": `?::text COLLATE "C" IS NOT DISTINCT FROM ?::text COLLATE "C"`,

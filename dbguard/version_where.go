@@ -8,8 +8,8 @@ import (
 	"github.com/belaygo/belay/internal/dbtx/models"
 )
 
-// where adds what is expected to a statement's conditions, in place of what an
-// earlier use added.
+// where adds the expected versions to a statement's conditions, and replaces those of
+// an earlier use.
 func where(stmt *gorm.Statement, expected models.Expected) {
 	c := stmt.Clauses["WHERE"]
 	w, _ := c.Expression.(clause.Where)

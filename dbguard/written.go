@@ -2,6 +2,7 @@ package dbguard
 
 import (
 	"context"
+	"fmt"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/schema"
@@ -11,13 +12,17 @@ import (
 )
 
 // written turns a versioned UPDATE or DELETE that matched fewer rows than it was
-// given into a *ConflictError. After one that matched all, the models in memory get
-// their rows' new versions.
+// given into a *ConflictError. One that matched more is an error: a primary key of the
+// model names several rows of the table. After one that matched all, the models in memory
+// get their rows' new versions.
 func written(db *gorm.DB) {
 	expected, ok := models.ExpectedBy(db.Statement)
-	switch {
-	case !ok, db.DryRun, db.Error != nil:
-	case db.RowsAffected >= int64(len(expected.Rows)):
+	switch n := int64(len(expected.Rows)); {
+	case !ok, n == 0, db.DryRun, db.Error != nil:
+	case db.RowsAffected > n:
+		db.Error = fmt.Errorf("%w: %d rows of %s were written for %d: the primary key of the model is not unique in the table",
+			ErrUnprotectable, db.RowsAffected, catalogue.TableOf(db.Statement), n)
+	case db.RowsAffected == n:
 		bump(db, expected)
 	default:
 		c := &ConflictError{Kind: Stale, Table: catalogue.TableOf(db.Statement)}

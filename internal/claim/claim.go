@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/internal/ownsql"
 	"github.com/belaygo/belay/internal/pgsync"
 )
 
@@ -24,6 +25,9 @@ type Claim struct {
 
 // TableName implements gorm's schema.Tabler.
 func (Claim) TableName() string { return "belay_once" }
+
+// Beside returns the tables that have at most one row of a request, too.
+func (Claim) Beside() []string { return []string{"belay_answer"} }
 
 // An Answer is what is kept of an operation's result.
 type Answer struct {
@@ -55,47 +59,59 @@ func Insert(ctx context.Context, q querier, database string, request []byte, a A
 	if body == nil {
 		body = []byte{} // not NULL
 	}
-	_, err := q.ExecContext(ctx, marks(database, "INSERT INTO belay_answer (request, refused, codec, body) VALUES (?, ?, ?, ?)"),
+	_, err := q.ExecContext(ctx, marks(database, `INSERT INTO belay_answer (request, refused, codec, "body") VALUES (?, ?, ?, ?)`),
 		request, refused, a.Codec, body)
 	if err != nil {
-		return fmt.Errorf("store the answer: %w", err)
+		return fmt.Errorf("store the answer: %w", Explain(err))
 	}
 	return nil
 }
 
+// levels are the isolation levels at which claims are read. At READ UNCOMMITTED MySQL and
+// MariaDB would show the claim of an operation that still runs, and may fail. PostgreSQL has
+// no such level.
+var levels = map[string]sql.IsolationLevel{"mysql": sql.LevelReadCommitted}
+
 // Find returns what is known of a request, nil if it has not taken effect. It reads in a
-// transaction: a proxy may send a read outside of one to a replica that is behind. With an
-// error it returns a record that a failover may lose.
-func Find(ctx context.Context, pool *sql.DB, database string, request []byte) (*Record, error) {
-	tx, err := pool.BeginTx(ctx, nil)
-	if err != nil {
-		return nil, fmt.Errorf("read the claim: %w", err)
+// transaction: a proxy may send a read outside of one to a replica that is behind. Whatever
+// the isolation level of the session is, it reads what is committed. With an error it
+// returns a record that a failover may lose. It ends with ctx.
+func Find(ctx context.Context, pool *sql.DB, database string, request []byte) (r *Record, err error) {
+	err = ownsql.New(pool, database).Read(ctx, levels[database], func(c ownsql.Conn) (err error) {
+		if r, err = read(ctx, c, database, request); r == nil || database != "postgres" {
+			return err
+		}
+		waits, err := pgsync.Barrier(ctx, c)
+		if waits && err == nil {
+			_, err = c.ExecContext(ctx, "COMMIT")
+		}
+		return err
+	})
+	switch {
+	case err == nil:
+		return r, nil
+	case r == nil:
+		return nil, fmt.Errorf("read the claim: %w", Explain(err))
 	}
-	defer func() { _ = tx.Rollback() }()
+	return r, fmt.Errorf("wait for the standby to have the claim: %w", err)
+}
+
+func read(ctx context.Context, c ownsql.Conn, database string, request []byte) (*Record, error) {
 	var r Record
 	var refused sql.NullInt64
 	var codec sql.NullString
 	var body []byte
-	err = tx.QueryRowContext(ctx, marks(database, `SELECT c.print, c.held, a.refused, a.codec, a.body
+	err := c.QueryRowContext(ctx, marks(database, `SELECT c.print, c.held, a.refused, a.codec, a.body
 		FROM belay_once c LEFT JOIN belay_answer a ON a.request = c.request WHERE c.request = ?`), request).
 		Scan(&r.Print, &r.Held, &refused, &codec, &body)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the claim: %w", err)
+		return nil, err
 	}
 	if refused.Valid {
 		r.Answer = &Answer{Refused: refused.Int64 != 0, Codec: codec.String, Body: body}
-	}
-	if database == "postgres" {
-		waits, err := pgsync.Barrier(ctx, tx)
-		if waits && err == nil {
-			err = tx.Commit()
-		}
-		if err != nil {
-			return &r, fmt.Errorf("wait for the standby to have the claim: %w", err)
-		}
 	}
 	return &r, nil
 }

@@ -5,8 +5,12 @@ import (
 	"strings"
 )
 
-// marks spells the parameters of a query, ?, as the database does.
+// marks spells the parameters of a query, ?, and the quotes of its names, ", as the database
+// does. A name is quoted that is a word of SQL to some: MariaDB's mode ORACLE knows BODY.
 func marks(database, query string) string {
+	if database == "mysql" {
+		return strings.ReplaceAll(query, `"`, "`")
+	}
 	if database != "postgres" {
 		return query
 	}

@@ -18,7 +18,7 @@ var (
 		"CREATE TEMP TABLE t (a int)",
 		"SET @a = 1", "SET NAMES utf8mb4", "SELECT 1 /* unfinished", "SELECT 'unfinished; COMMIT",
 		"/*+ hint */ SELECT 1", "SELECT 1 /*/ ; COMMIT */", "REPLACE INTO t VALUES (1)", "CALL p()",
-		"SET GLOBAL TRANSACTION ISOLATION LEVEL READ COMMITTED", "SELECT @@tx_isolation", "SET @isolation = 1", "SET @@GLOBAL.transaction_isolation = 'x'", "UPDATE t SET isolation = 1",
+		"SET GLOBAL TRANSACTION ISOLATION LEVEL READ COMMITTED", "SELECT @@tx_isolation", "SELECT @@completion_type", "SET GLOBAL completion_type = 1", "SET @completion_type = 1", "SET GLOBAL TRANSACTION READ ONLY", "SET @isolation = 1", "SET @@GLOBAL.transaction_isolation = 'x'", "UPDATE t SET isolation = 1",
 		"SELECT * FROM pragma_index_list('t')", "WITH x AS (SELECT 1) SELECT * FROM x",
 	}
 	refused = []string{
@@ -35,6 +35,8 @@ var (
 		"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE",
 		"SET LOCAL TRANSACTION READ ONLY, ISOLATION LEVEL READ COMMITTED", "SET tx_isolation = 'x'",
 		"SET @a = 1, @@session.transaction_isolation = 'x'", "SET @@tx_isolation = 'x'", "SET `tx_isolation` = 'x'",
+		"SET completion_type = 1", "SET @@session.completion_type = 'CHAIN'", "SET SESSION TRANSACTION READ ONLY", "SET LOCAL TRANSACTION READ WRITE",
+		"SET SESSION tx_read_only = 1", "SET @a = 1, `transaction_read_only` = 1",
 	}
 )
 
@@ -59,6 +61,53 @@ func TestAdmissible(t *testing.T) {
 	// Without backslash escapes this string ends before the semicolon.
 	if err := admits("sqlite", `SELECT '\'; COMMIT`); !errors.Is(err, ErrTxControl) {
 		t.Errorf("error is %v, want ErrTxControl", err)
+	}
+}
+
+// TestCommitBehindQuotes: each database has quotes and comments of its own. No COMMIT is
+// hidden behind them, and none is seen in them.
+func TestCommitBehindQuotes(t *testing.T) {
+	for _, tt := range []struct {
+		database, query string
+		want            error
+	}{
+		{"postgres", `SELECT E'\''; COMMIT; SELECT '\''`, ErrTxControl},
+		{"postgres", `SELECT e'a''\'; COMMIT; --'`, nil},
+		{"postgres", `SELECT E'a''b'; COMMIT; --'`, ErrTxControl},
+		{"postgres", `SELECT like'\'; COMMIT; SELECT ''`, ErrTxControl},
+		{"postgres", `SELECT $$'$$; COMMIT; SELECT $$'$$`, ErrTxControl},
+		{"postgres", `SELECT $a$ $$ ; COMMIT; ' $a$, $1`, nil},
+		{"postgres", `SELECT $1; COMMIT; SELECT $2`, ErrTxControl},
+		{"postgres", "SELECT 5 # 3; COMMIT", ErrTxControl},
+		{"postgres", "SELECT 1 --it's\n; COMMIT; --'", ErrTxControl},
+		{"postgres", "SELECT 1 /*! ' */; COMMIT; /*! ' */", ErrTxControl},
+		{"postgres", "SELECT 1 /* /* */ ; COMMIT */", nil},
+		{"sqlite", "SELECT 1 --it's\n; COMMIT; --'", ErrTxControl},
+		{"sqlite", "SELECT 1 /*! ' */; COMMIT; /*! ' */", ErrTxControl},
+		{"mysql", `SELECT 'a''\'; COMMIT; '`, nil},
+		{"mysql", "SELECT 1 # it's\n; COMMIT", ErrTxControl},
+	} {
+		if err := admits(tt.database, tt.query); !errors.Is(err, tt.want) {
+			t.Errorf("%s: %s: error is %v, want %v", tt.database, tt.query, err, tt.want)
+		}
+	}
+}
+
+// TestDefaultsOfPostgres: what is set for the later transactions of a session stays in the
+// pool.
+func TestDefaultsOfPostgres(t *testing.T) {
+	for query, want := range map[string]error{
+		"SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY": ErrTxControl,
+		"SET default_transaction_read_only = on":               ErrTxControl,
+		"SET SESSION default_transaction_isolation TO 'x'":     ErrTxControl,
+		`SET "default_transaction_deferrable" = on`:            ErrTxControl,
+		"SET LOCAL default_transaction_read_only = on":         nil,
+		"SET TRANSACTION READ ONLY":                            nil,
+		"SET search_path = a":                                  nil,
+	} {
+		if err := admits("postgres", query); !errors.Is(err, want) {
+			t.Errorf("%s: error is %v, want %v", query, err, want)
+		}
 	}
 }
 

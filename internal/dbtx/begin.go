@@ -15,7 +15,13 @@ import (
 	"github.com/belaygo/belay/internal/dbtx/protected"
 	"github.com/belaygo/belay/internal/dbtx/reader"
 	"github.com/belaygo/belay/internal/fail"
+	"github.com/belaygo/belay/internal/wait"
 )
+
+// ErrNoConnection is returned by Begin when Options.BeginTimeout has passed without a
+// connection from the pool or the database. It does not match context.DeadlineExceeded,
+// because the caller's context has not ended.
+var ErrNoConnection = errors.New("dbguard: no connection to the database")
 
 // Begin starts a guarded transaction on a connection of db's pool. The caller
 // ends it with Commit or Rollback. Install must have been called on db.
@@ -42,7 +48,11 @@ func Begin(ctx context.Context, db *gorm.DB, o Options) (*Tx, error) {
 	}
 	fail.Point("dbtx/before-begin")
 	c, err := pinned.Begin(begin, pool, d, &known.sessions)
-	if err != nil {
+	switch {
+	case err == nil:
+	case wait.Err(begin) != nil && wait.Err(ctx) == nil:
+		return nil, fmt.Errorf("%w for %v: %v", ErrNoConnection, o.BeginTimeout, err) //nolint:errorlint // see ErrNoConnection
+	default:
 		return nil, err
 	}
 	if d.Name == "mysql" && !c.Session.Snapshot {
@@ -63,6 +73,7 @@ func Begin(ctx context.Context, db *gorm.DB, o Options) (*Tx, error) {
 	c.Watcher = t
 	o.Memory.Use(c.Session.Server)
 	t.ctx, t.cancel = context.WithCancel(context.WithValue(ctx, txKey{}, t))
+	c.Done = t.ctx.Done()
 	t.db = t.session(db)
 	t.reader = reader.New(t.db, d, c.Session, &known.catalogue, t.detached)
 	t.journal = journal.New(t.reader.Facts, d.Name == "mysql")
@@ -79,6 +90,6 @@ func Begin(ctx context.Context, db *gorm.DB, o Options) (*Tx, error) {
 func (t *Tx) session(db *gorm.DB) *gorm.DB {
 	s := db.Session(&gorm.Session{NewDB: true, Context: t.ctx})
 	s.Statement.ConnPool = t.conn
-	s.TranslateError = false // a translated error has lost what it was: learn translates it
+	s.TranslateError = false // a translated error has lost its cause: learn translates it
 	return s
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
 
 	"github.com/belaygo/belay/internal/dbtx/catalogue"
 	"github.com/belaygo/belay/internal/dbtx/dialect"
@@ -14,8 +15,8 @@ import (
 	"github.com/belaygo/belay/internal/fail"
 )
 
-// beforeInsert does what beforeWrite does, and looks again at rows whose models hooks may
-// have altered.
+// beforeInsert prepares an insert as beforeWrite prepares an update, and checks again the
+// rows whose models hooks may have altered.
 func beforeInsert(db *gorm.DB) { prepare(db, (*Tx).refresh) }
 
 // inserted turns the error of a refused INSERT inside a guarded transaction into a
@@ -29,8 +30,9 @@ func inserted(db *gorm.DB) {
 	how := insertKind(db.Statement)
 	if db.Error == nil {
 		fail.Point("dbtx/inserted")
-		t.noteInserted(db.Statement, how, rows)
-		if how != journal.Plain && slices.ContainsFunc(rows, func(r *protected.Row) bool { return r.Kept }) {
+		whole := how == journal.Plain && db.RowsAffected == rowsOf(db.Statement)
+		t.noteInserted(db.Statement, how, whole, rows)
+		if !whole && slices.ContainsFunc(rows, func(r *protected.Row) bool { return r.Kept }) {
 			_ = db.AddError(errClaimAltered)
 		}
 		return
@@ -47,17 +49,21 @@ func inserted(db *gorm.DB) {
 	}
 }
 
-// errClaimAltered is the error of a claim that would not be refused where it is there already.
-var errClaimAltered = errors.New("dbguard: a plugin has altered the INSERT of a claim: only a plain one is refused if the row is there")
+// errClaimAltered is the error of a claim whose repeat the database would not refuse.
+var errClaimAltered = errors.New("dbguard: a plugin or a trigger has altered the INSERT of a claim: only a plain one is refused if the row is there")
 
-// noteInserted notes how an INSERT wrote. One of a map without a model may have written
-// any row, like SQL of the caller's own.
-func (t *Tx) noteInserted(stmt *gorm.Statement, how journal.How, rows []*protected.Row) {
+// noteInserted records the kind of an INSERT. One of a map without a model may have
+// written any row, like raw SQL. If it has not made all its rows, which a trigger may
+// prevent, its success does not show that they did not exist before.
+func (t *Tx) noteInserted(stmt *gorm.Statement, how journal.How, whole bool, rows []*protected.Row) {
 	if stmt.Schema == nil {
 		return
 	}
-	w := journal.Write{How: how, Table: catalogue.TableOf(stmt), Rows: rows}
-	if how == journal.Plain && len(rows) > 0 {
+	w := journal.Write{How: how, Table: catalogue.TableOf(stmt), Rows: rows, Empty: stmt.RowsAffected == 0}
+	if how == journal.Plain && !whole {
+		w.How = journal.Blind
+	}
+	if whole && len(rows) > 0 {
 		w.Images = journal.Inserted(t.rows, stmt)
 		w.Whole = len(rows) == models.Count(stmt)
 		for _, r := range rows {
@@ -65,6 +71,13 @@ func (t *Tx) noteInserted(stmt *gorm.Statement, how journal.How, rows []*protect
 		}
 	}
 	t.journal.Classify(w)
+}
+
+// rowsOf returns how many rows an INSERT was to make. Later the length of a slice of maps
+// does not show it, because gorm appends the returned rows.
+func rowsOf(stmt *gorm.Statement) int64 {
+	values, _ := stmt.Clauses["VALUES"].Expression.(clause.Values)
+	return max(1, int64(len(values.Values))) // none: DEFAULT VALUES
 }
 
 // insertKind returns Plain for an INSERT that only inserts, and is the only statement.

@@ -91,13 +91,15 @@ func learn(db *gorm.DB) {
 }
 
 // isolation forgets all sessions when SQL outside of a guarded transaction has set the
-// isolation level of one.
+// isolation level or the sql_mode of one.
 func (p *plugin) isolation(db *gorm.DB) {
 	sql := db.Statement.SQL.String()
-	if db.Name() != "mysql" || !strings.Contains(strings.ToLower(sql), "isolation") {
+	lower := strings.ToLower(sql)
+	if db.Name() != "mysql" || !strings.Contains(lower, "isolation") && !strings.Contains(lower, "sql_mode") {
 		return
 	}
-	if slices.ContainsFunc((dialect.Dialect{Name: "mysql"}).Statements(sql), sqltext.Statement.SetsIsolation) {
+	sets := func(st sqltext.Statement) bool { return st.SetsIsolation() || st.SetsMode() }
+	if slices.ContainsFunc((dialect.Dialect{Name: "mysql"}).Statements(sql), sets) {
 		p.forgetSessions()
 	}
 }

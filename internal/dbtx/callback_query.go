@@ -1,6 +1,7 @@
 package dbtx
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -17,7 +18,8 @@ import (
 )
 
 // loaded notes the versions of the protected rows that a query has returned. If this
-// operation saw an older version before, another writer has written the row.
+// operation saw an older version before, another writer has written the row. A row without a
+// version is refused, protected or not: saving it would compare nothing.
 func loaded(db *gorm.DB) {
 	t := txOf(db.Statement)
 	s := db.Statement.Schema
@@ -28,6 +30,11 @@ func loaded(db *gorm.DB) {
 	if field == nil || !t.selects(db.Statement, field) {
 		return
 	}
+	models.EachRow(db.Statement, func(value func(column string) any) {
+		if version, ok := sqlvalue.Indirect(value(field.DBName)).(dbguard.Version); ok && version < 1 && db.Error == nil {
+			_ = db.AddError(fmt.Errorf("%w: a row of %s has version %d or NULL, the first one is 1", dbguard.ErrVersion, s.Table, version))
+		}
+	})
 	t.rows.Each(db.Statement, func(r *protected.Row, value func(column string) any) {
 		version, _ := sqlvalue.Indirect(value(field.DBName)).(dbguard.Version)
 		if version == 0 || db.Error != nil || t.journal.Touched(r) {
@@ -46,7 +53,7 @@ func loaded(db *gorm.DB) {
 }
 
 // selects reports whether a query is known to have read a column from the model's own
-// table. A column that it has not read may have an older value in the struct.
+// table. A column that it did not read may have an older value in the struct.
 func (t *Tx) selects(stmt *gorm.Statement, f *schema.Field) bool {
 	from, _ := stmt.Clauses["FROM"].Expression.(clause.From)
 	if !t.journal.SentNow() || len(stmt.Joins)+len(from.Joins)+len(from.Tables) > 0 {

@@ -3,6 +3,7 @@ package dbtx
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"gorm.io/gorm"
 
@@ -34,7 +35,7 @@ func prepare(db *gorm.DB, protect func(*Tx, *gorm.Statement) error) {
 }
 
 // unmetSetting is where a statement keeps between noted and judged that it matched fewer
-// rows than it was given.
+// rows than it was given, or more.
 const unmetSetting = "belay:unmet"
 
 // noted notes how an UPDATE or DELETE wrote.
@@ -45,16 +46,41 @@ func noted(db *gorm.DB) {
 	}
 	expected, _ := models.ExpectedBy(db.Statement)
 	t.noteWritten(db, expected, t.rows.Among(db.Statement))
-	switch {
+	switch n := int64(len(expected.Rows)); {
 	case db.Error != nil:
-	case db.RowsAffected >= int64(len(expected.Rows)):
+	case n == 0, db.RowsAffected == n:
 		t.undoInMemory(db.Statement, expected)
+		if err := t.checkLimit(db.Statement, expected); err != nil {
+			_ = db.AddError(err)
+			t.Poison(err)
+		}
 	default:
 		db.Statement.Settings.Store(unmetSetting, true)
 	}
 }
 
-// noteWritten notes how an UPDATE or DELETE wrote, and what it proves of its rows.
+// checkLimit returns an error if a version was raised that is at the limit of its column:
+// without strict mode MySQL leaves it there, and two writers would write one version.
+func (t *Tx) checkLimit(stmt *gorm.Statement, expected models.Expected) error {
+	var highest int64
+	for _, r := range expected.Rows {
+		highest = max(highest, r.Version+expected.Steps)
+	}
+	if highest <= catalogue.SmallestLimit || !models.IsUpdate(stmt) {
+		return nil
+	}
+	column, err := t.reader.Column(catalogue.TableOf(stmt), expected.Field.DBName)
+	if err != nil {
+		return err
+	}
+	if limit, ok := column.Limit(t.dialect.Name); ok && highest > limit {
+		return fmt.Errorf("%w: the version column %s.%s is %s, which ends at %d", dbguard.ErrVersion,
+			stmt.Table, expected.Field.DBName, column.Kind, limit)
+	}
+	return nil
+}
+
+// noteWritten records the kind of an UPDATE or DELETE, and its proofs about its rows.
 func (t *Tx) noteWritten(db *gorm.DB, expected models.Expected, rows []*protected.Row) {
 	switch {
 	case db.Error != nil:
@@ -98,14 +124,21 @@ func (t *Tx) undoInMemory(stmt *gorm.Statement, expected models.Expected) {
 	}
 }
 
-// judged collects the evidence for the *dbguard.ConflictError that dbguard has made.
+// judged collects the evidence for the *dbguard.ConflictError that dbguard has made. If more
+// rows were written than the statement was given, nothing of the transaction may remain.
 func judged(db *gorm.DB) {
 	if _, unmet := db.Statement.Settings.LoadAndDelete(unmetSetting); !unmet {
 		return
 	}
 	t := txOf(db.Statement)
 	conflict, ok := errors.AsType[*dbguard.ConflictError](db.Error)
-	if t == nil || !ok {
+	switch {
+	case t == nil:
+		return
+	case !ok:
+		if errors.Is(db.Error, dbguard.ErrUnprotectable) {
+			t.Poison(db.Error)
+		}
 		return
 	}
 	expected, _ := models.ExpectedBy(db.Statement)

@@ -21,12 +21,12 @@ import (
 // has inserted the row.
 var ErrClaimed = errors.New("dbguard: another transaction has the claim")
 
-// Claim inserts a row that says what the transaction does, before it does it: no other
-// transaction that makes the same claim gets beyond its own. key protects the row, which
-// nobody deletes while the outcome of a COMMIT may be looked for.
+// Claim inserts a row that stands for the transaction's work, before that is done: no
+// other transaction with that claim gets beyond its own. key protects the row, which is
+// not deleted while the outcome of a COMMIT may be looked for.
 //
-// Claim waits for another transaction that has inserted the row, for patience at most, and
-// for as long as the server needs at least: see dialect.LockWait. After any error the
+// Claim waits for another transaction that has inserted the row, for patience at most, but
+// at least for the server's shortest wait: see dialect.LockWait. After any error the
 // transaction is to be rolled back.
 func (t *Tx) Claim(key string, model any, patience time.Duration) error {
 	if err := t.protectClaim(key, model); err != nil {
@@ -55,13 +55,16 @@ func (t *Tx) Claim(key string, model any, patience time.Duration) error {
 // they wait for rolls back.
 const claimPause = 20 * time.Millisecond
 
-// largestBatch has gorm insert all claims in one statement, whatever the program's own
-// statements do.
+// largestBatch makes gorm insert all claims in one statement, whatever the program sets
+// for its statements.
 const largestBatch = 1 << 20
 
 // readsLock reports whether a read may wait for another transaction, as with MySQL's
 // SERIALIZABLE.
 func (t *Tx) readsLock() bool { return t.dialect.Name == "mysql" && !t.conn.Session.Snapshot }
+
+// beside is a claim with rows of that name in other tables.
+type beside interface{ Beside() []string }
 
 func (t *Tx) protectClaim(key string, model any) error {
 	defer t.Under(key)()
@@ -69,12 +72,19 @@ func (t *Tx) protectClaim(key string, model any) error {
 	if err != nil {
 		return err
 	}
-	return t.protect(m.Row(m.Primary(), protected.Row{Kept: true}))
+	if claim, ok := model.(beside); ok {
+		for _, table := range claim.Beside() {
+			if err := t.checkPrimary(m, table); err != nil {
+				return err
+			}
+		}
+	}
+	return t.protectPrimary(m, protected.Row{Kept: true})
 }
 
 // ClaimAll inserts rows that ProtectEach has named as claims, in one statement: a slice of
-// models. It waits no longer than the server must for another transaction that has inserted
-// one of them. After any error the transaction is to be rolled back.
+// models. It waits for another transaction that has inserted one of them only for the
+// server's shortest wait. After any error the transaction is to be rolled back.
 func (t *Tx) ClaimAll(models any) error {
 	err := t.insertClaims(models, gorm.Session{SkipHooks: true, CreateBatchSize: largestBatch}, 0)
 	if dialect.IsLocked(err) {
@@ -126,11 +136,17 @@ func (p prefix) ModifyStatement(stmt *gorm.Statement) {
 // Build implements clause.Expression.
 func (prefix) Build(clause.Builder) {}
 
-// Beside runs f, which sends a statement of Belay's own that none of the program's depends
-// on, on the connection of the transaction. An error of it poisons the transaction.
+// Beside runs f, which sends a statement of Belay that no statement of the program depends
+// on, on the transaction's connection. An error of it poisons the transaction.
 func (t *Tx) Beside(f func(ctx context.Context, c *sql.Conn, database string) error) error {
+	if err := t.conn.Take(t.ctx); err != nil {
+		return err
+	}
+	defer t.conn.Give()
 	if t.conn.SettleAll() {
 		t.Poison(pinned.ErrRowsOpen)
+	} else {
+		_ = t.LeaveRoutine() // which poisons
 	}
 	if err := t.usable(); err != nil {
 		return err
@@ -143,5 +159,5 @@ func (t *Tx) Beside(f func(ctx context.Context, c *sql.Conn, database string) er
 	return err
 }
 
-// OnlyClaimed reports whether the transaction has written nothing but a claim.
+// OnlyClaimed reports whether the transaction has written only a claim.
 func (t *Tx) OnlyClaimed() bool { return t.journal.OnlyKept() }

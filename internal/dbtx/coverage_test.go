@@ -176,11 +176,12 @@ func TestKeyThatIsNone(t *testing.T) {
 		wantNil(t, db.Exec("CREATE TABLE leafs (id int, text varchar(10), version bigint)").Error)
 		wantNil(t, db.Exec("INSERT INTO leafs (id, text, version) VALUES (1, 'a', 1), (1, 'b', 1)").Error)
 		tx := begin(t, db, dbtx.Options{})
-		wantNil(t, tx.ProtectPrimary(&Leaf{ID: 1}))
-		wantNil(t, tx.DB().Model(&Leaf{ID: 1, Version: 1}).Update("text", "c").Error)
+		wantIs(t, tx.ProtectPrimary(&Leaf{ID: 1}), dbguard.ErrUnprotectable)
+		wantIs(t, tx.DB().Model(&Leaf{ID: 1, Version: 1}).Update("text", "c").Error, dbguard.ErrUnprotectable)
 		if c := tx.Coverage(); c.Covered || !c.Wrote {
 			t.Errorf("coverage is %+v, want none", c)
 		}
+		wantIs(t, tx.Commit(), dbguard.ErrUnprotectable)
 	})
 }
 

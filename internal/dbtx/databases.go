@@ -12,7 +12,7 @@ import (
 	"github.com/belaygo/belay/internal/dbtx/protected"
 )
 
-// A database is what is remembered of one.
+// A database is the remembered state of one database.
 type database struct {
 	catalogue  catalogue.Cache
 	sessions   dialect.Sessions

@@ -17,22 +17,31 @@ import (
 // committed.
 var ErrCommitUnknown = errors.New("dbguard: outcome of the commit is unknown")
 
-// Commit calls Alive once more and commits. An error means that nothing was committed,
-// unless it matches ErrCommitUnknown. Then it unwraps to the error of the COMMIT, Resolve
-// finds out the outcome, and Rollback takes the transaction for not committed.
+// Commit waits for the statement that runs, calls Alive once more, and commits. Statements
+// that come later get sql.ErrTxDone. If the context of the transaction ends during the wait,
+// the transaction is rolled back. An error means that nothing was committed,
+// unless it matches ErrCommitUnknown. Such an error unwraps to that of the COMMIT; call
+// Resolve for the outcome. Rollback treats the transaction as not committed.
 func (t *Tx) Commit() error {
-	if t.conn.SettleAll() {
-		t.Poison(pinned.ErrRowsOpen)
-	}
-	if err := t.usable(); err != nil {
+	if err := t.conn.Take(t.ctx); err != nil {
 		t.Rollback()
 		return err
 	}
+	if t.conn.SettleAll() {
+		t.Poison(pinned.ErrRowsOpen)
+	} else {
+		_ = t.LeaveRoutine() // which poisons
+	}
+	if err := t.usable(); err != nil {
+		t.conn.Give()
+		t.Rollback()
+		return err
+	}
+	defer t.conn.Give()
 	if !t.end() {
 		return sql.ErrTxDone
 	}
-	t.ending.Lock()
-	defer t.ending.Unlock()
+	t.conn.Refuse()
 	defer t.cancel()
 	returned := false
 	defer func() {
@@ -58,7 +67,7 @@ func (t *Tx) commit() error {
 	err := t.exec(t.conn, "COMMIT")
 	if err == nil {
 		fail.Point("dbtx/committed")
-		t.conn.Free()
+		t.free()
 		return nil
 	}
 	t.conn.Discard()
@@ -66,7 +75,7 @@ func (t *Tx) commit() error {
 	badConn := errors.Is(err, driver.ErrBadConn)
 	if dialect.NotCommitted(err) && (!badConn || !t.dialect.Aborts) {
 		t.journal.Undo()
-		return fmt.Errorf("commit: %w", err)
+		return fmt.Errorf("commit: %w", t.deferred(err))
 	}
 	t.outvoted = dialect.IsRefused(err)
 	t.setUnknown()
@@ -87,19 +96,21 @@ func (e commitUnknownError) Error() string        { return ErrCommitUnknown.Erro
 func (e commitUnknownError) Is(target error) bool { return target == ErrCommitUnknown }
 func (e commitUnknownError) Unwrap() error        { return e.cause }
 
-// Rollback ends the transaction without effect, and completes the evidence of its
-// conflicts. If the server does not acknowledge it, the connection is closed, which has
-// the same effect. After the end Rollback does nothing, except that it calls the functions
-// of OnRollback if the outcome of the commit has remained unknown.
+// Rollback ends the transaction without effect: it interrupts a running statement, and later
+// statements get sql.ErrTxDone. It completes the evidence of its conflicts. If the server
+// does not acknowledge it, the connection is closed, which has the same effect. After the end
+// Rollback does nothing, except that it calls the functions of OnRollback if the outcome of
+// the commit has remained unknown.
 func (t *Tx) Rollback() {
 	if !t.end() {
 		t.resolved(NotCommitted)
 		return
 	}
-	t.cancel() // cuts short what still runs or sends rows
-	t.ending.Lock()
-	defer t.ending.Unlock()
+	t.cancel() // interrupts a statement that sends rows
+	t.conn.Close()
+	defer t.conn.Give()
 	t.conn.CloseRows()
+	_ = t.LeaveRoutine()
 	defer t.journal.Undo()
 	fail.Point("dbtx/before-rollback")
 	if err := t.exec(t.conn, "ROLLBACK"); err != nil {
@@ -109,16 +120,29 @@ func (t *Tx) Rollback() {
 	if err := t.judge.Complete(t.inNewTransaction); t.dialect.Barrier != nil {
 		t.unsafe = err
 	}
+	t.free()
+}
+
+// free gives the connection back to the pool, with autocommit as it was.
+func (t *Tx) free() {
+	if t.conn.Session.HoldsBack() && t.exec(t.conn, "SET autocommit = 1") != nil {
+		t.conn.Discard()
+		return
+	}
 	t.conn.Free()
 }
 
-// intact returns an error if the transaction was undone: see [dialect.Session] for a member
-// of a MySQL group. It returns one if PostgreSQL would take a COMMIT for a ROLLBACK. It does so
-// after any error, even one that came behind rows that were not read. intact also notes the
-// number of the transaction, by which Resolve finds its outcome, and who has it.
+// intact returns an error if the transaction was undone: see [dialect.Session] for Galera and
+// for a member of a MySQL group. It also returns one if PostgreSQL would execute a COMMIT as a
+// ROLLBACK, as it does after any error, even one behind unread rows. intact notes the number
+// of the transaction, by which Resolve finds its outcome, and its session.
 func (t *Tx) intact() error {
-	if t.conn.Session.Yields && t.saved {
-		return t.exec(t.conn, "RELEASE SAVEPOINT "+pinned.First)
+	if s := t.conn.Session; s.Galera || s.Yields && t.saved {
+		err := t.exec(t.conn, "RELEASE SAVEPOINT "+dialect.First)
+		if dialect.IsNoSavepoint(err) {
+			err = fmt.Errorf("%w: %w", dialect.ErrUndone, err)
+		}
+		return err
 	}
 	if !t.dialect.Aborts {
 		return nil
@@ -134,7 +158,7 @@ func (t *Tx) intact() error {
 }
 
 // pooled notes that a pooler has given the transaction to another session than the one that
-// was read. The server may have been restarted since then, and be another one.
+// was read. Since then the server may have been restarted or replaced.
 func (t *Tx) pooled(ctx context.Context) error {
 	t.notePooler()
 	if !t.conn.Session.Numbers {

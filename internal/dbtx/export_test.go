@@ -1,6 +1,9 @@
 package dbtx
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // ByRows has the outcome of a commit be found in the rows, as on a PostgreSQL before 13.
 func (t *Tx) ByRows() { t.conn.Session.Numbers = false }
@@ -19,3 +22,6 @@ func (t *Tx) InNewTransaction(f func(context.Context) error) error {
 
 // Break closes the transaction's connection.
 func (t *Tx) Break() { t.conn.Discard() }
+
+// Late has t begin that much later, as far as it asks how old an answer of the catalogue is.
+func (t *Tx) Late(by time.Duration) { t.reader.Begun = t.reader.Begun.Add(by) }

@@ -11,7 +11,7 @@ import (
 
 const pluginName = "belay:dbtx"
 
-// plugin is what Install adds to a gorm.DB.
+// plugin is the gorm plugin that Install adds.
 type plugin struct{ databases }
 
 // Install prepares db for guarded transactions, and installs dbguard. It sends nothing to
@@ -52,8 +52,8 @@ func (p *plugin) Initialize(db *gorm.DB) error {
 		cb.Create().Before("gorm:begin_transaction").Register("belay:join", join),
 		cb.Update().Before("gorm:begin_transaction").Register("belay:join", join),
 		cb.Delete().Before("gorm:begin_transaction").Register("belay:join", join),
-		// Both are named: gorm puts what is only after something at the end, behind
-		// the COMMIT.
+		// Each is between two others: gorm puts a callback that is only after another
+		// at the end, behind the COMMIT.
 		cb.Create().After("gorm:begin_transaction").Before("gorm:before_create").Register("belay:joined", joined),
 		cb.Update().After("gorm:begin_transaction").Before("gorm:before_update").Register("belay:joined", joined),
 		cb.Delete().After("gorm:begin_transaction").Before("gorm:before_delete").Register("belay:joined", joined),

@@ -1,6 +1,8 @@
 package dbtx
 
 import (
+	"errors"
+
 	"github.com/belaygo/belay/internal/dbtx/dialect"
 	"github.com/belaygo/belay/internal/dbtx/journal"
 	"github.com/belaygo/belay/internal/dbtx/pinned"
@@ -11,14 +13,14 @@ import (
 // [pinned.ErrTxControl].
 var ErrTxControl = pinned.ErrTxControl
 
-// Memory is what the attempts of one operation saw first of the rows that its key
-// protects; see [protected.Memory].
+// Memory keeps an operation's first readings of its protected rows; see
+// [protected.Memory].
 type Memory = protected.Memory
 
-// Outcome is what became of a transaction; see [journal.Outcome].
+// Outcome is the outcome of a transaction; see [journal.Outcome].
 type Outcome = journal.Outcome
 
-// What Resolve returns.
+// Outcomes that Resolve returns.
 const (
 	Unresolved   = journal.Unresolved
 	Committed    = journal.Committed
@@ -28,3 +30,7 @@ const (
 // Retryable reports whether a transaction that ended with err may succeed when it is run
 // again; see [dialect.Retryable].
 func Retryable(err error) bool { return dialect.Retryable(err) }
+
+// Transient reports whether the same transaction may succeed a moment later: after
+// ErrNoConnection, and see [dialect.Transient].
+func Transient(err error) bool { return errors.Is(err, ErrNoConnection) || dialect.Transient(err) }

@@ -27,9 +27,9 @@ func (t *Tx) adjusted(query string, args []any, statements []sqltext.Statement) 
 }
 
 // inNewTransaction runs f in a new transaction after the end of this one, whose settings it
-// repeats and whose writes it does not see. If its connection has broken, or breaks then,
-// f runs on another one. All that takes at most Options.EndTimeout, and the first connection at
-// most half of it.
+// repeats and whose writes it does not see. If the connection is broken, or breaks meanwhile, f
+// runs on another one. That takes at most Options.EndTimeout, and the first connection at most
+// half of it.
 func (t *Tx) inNewTransaction(f func(context.Context) error) error {
 	ctx, cancel := t.reader.Context()
 	defer cancel()
@@ -81,7 +81,7 @@ func (t *Tx) beginOn(ctx context.Context, conn *pinned.Conn, f func(context.Cont
 	return err
 }
 
-// elsewhere has the reader read on another connection to the same server, and returns it.
+// elsewhere makes the reader use another connection to the same server, and returns it.
 func (t *Tx) elsewhere(ctx context.Context) (*pinned.Conn, error) {
 	c, _, err := t.reconnect(ctx)
 	if err != nil {
@@ -96,9 +96,11 @@ func (t *Tx) elsewhere(ctx context.Context) (*pinned.Conn, error) {
 // lookAfterDeadlock notes which of the rows that were to be inserted are not there.
 // A writer that inserts one from now on does so while this caller has the lock.
 func (t *Tx) lookAfterDeadlock(rows []*protected.Row) {
-	t.ending.Lock()
-	defer t.ending.Unlock()
-	if t.dialect.Aborts || t.hasEnded() {
+	if t.dialect.Aborts || t.conn.Take(t.ctx) != nil {
+		return
+	}
+	defer t.conn.Give()
+	if t.hasEnded() {
 		return
 	}
 	_ = t.inNewTransaction(func(ctx context.Context) error {

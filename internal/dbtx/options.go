@@ -11,11 +11,11 @@ type Options struct {
 	// an error, the statement is refused with it. Default: never an error.
 	Alive func() error
 	// Held is called by Resolve if a row proves that nothing was committed. An error
-	// says that another caller may have had the lock, and deleted the row or made it
+	// means that another caller may have had the lock, and deleted the row or made it
 	// again. Default: never an error.
 	Held func() error
-	// BeginTimeout bounds the wait for a connection and the BEGIN. Defaults to 0, which
-	// leaves that to the context.
+	// BeginTimeout bounds the wait for a connection and the BEGIN: see ErrNoConnection.
+	// Defaults to 0, which leaves that to the context.
 	BeginTimeout time.Duration
 	// EndTimeout bounds COMMIT, ROLLBACK and the reads after a conflict, which
 	// do not end with the context. Defaults to 5 s.
@@ -23,11 +23,11 @@ type Options struct {
 	// Key is the key of the lock, which protects the rows that are named: see Under.
 	// Conflicts and warnings name it. Default: none.
 	Key string
-	// Keyless says that no key protects rows which are named outside of Under: they are
-	// not judged.
+	// Keyless is set if no key protects the rows that are named outside of Under: no
+	// evidence is collected for them.
 	Keyless bool
-	// Memory is shared by the attempts of one operation, so that a second one
-	// does not hide what the first one saw. Default: one of its own.
+	// Memory is shared by the attempts of one operation, so that a second one does not
+	// hide the first one's readings. Default: a new one.
 	Memory *Memory
 	// Logger receives warnings about the database and the keys. Default: none.
 	Logger *slog.Logger

@@ -13,13 +13,13 @@ import (
 	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
 )
 
-// Under has another key that is held protect the rows that are named from now on, until
-// restore is called. A row that is named twice remains under its first key.
+// Under makes key, which is held, protect the rows named until restore is called. With an
+// empty key, none protects them. A row that is named twice remains under its first key.
 func (t *Tx) Under(key string) (restore func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	before, keyless := t.key, t.keyless
-	t.key, t.keyless = key, false
+	t.key, t.keyless = key, key == ""
 	return func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
@@ -49,9 +49,10 @@ func (t *Tx) isKeyless() bool {
 }
 
 // Protect names a row that the held key protects. model is a struct, or a
-// pointer to one, whose non-zero fields are the columns of one unique index or
-// of the primary key. Only conflicts on protected rows are judged. It returns
-// an error that matches ErrUnprotectable if there is no such index.
+// pointer to one, whose non-zero fields are the columns of one unique index, as the
+// database has it. Only conflicts on protected rows are judged. It returns
+// an error that matches ErrUnprotectable if there is no such index, and nil if there is no such
+// table.
 func (t *Tx) Protect(model any) error {
 	m, err := protected.Parse(t.ctx, t.db, model)
 	if err != nil {
@@ -62,18 +63,19 @@ func (t *Tx) Protect(model any) error {
 		return err
 	}
 	set := m.Set()
-	for _, columns := range catalogue.WithPrimary(catalogue.UniqueKeys(indexes), m.Primary()) {
-		if catalogue.SameColumns(set, columns) {
-			return t.protect(m.Row(set, protected.Row{Named: true}))
-		}
+	if catalogue.IsUnique(indexes, set) {
+		return t.protect(m.Row(set, protected.Row{Named: true}))
+	}
+	if isThere, err := t.isThere(m.Table(), indexes); err != nil || !isThere {
+		return err
 	}
 	return fmt.Errorf("%w: no unique index of %s has just the columns %s%s: a column that is 0 counts as not set",
 		dbguard.ErrUnprotectable, m.Table(), catalogue.Listing(set), catalogue.Unusable(indexes))
 }
 
-// ProtectPrimary names the row with model's primary key, whatever else is set in
-// model. It returns an error that matches ErrUnprotectable if a part of the key
-// is zero.
+// ProtectPrimary names the row with model's primary key, and ignores its other fields.
+// It returns an error that matches ErrUnprotectable if a part of the key is zero, or if
+// the table has no unique index on just these columns.
 func (t *Tx) ProtectPrimary(model any) error {
 	m, err := protected.Parse(t.ctx, t.db, model)
 	if err != nil {
@@ -88,14 +90,47 @@ func (t *Tx) ProtectPrimary(model any) error {
 	if len(key) == 0 {
 		return fmt.Errorf("%w: %s has no primary key", dbguard.ErrUnprotectable, m.Table())
 	}
-	return t.protect(m.Row(key, protected.Row{}))
+	return t.protectPrimary(m, protected.Row{})
+}
+
+// protectPrimary protects the row with a model's primary key.
+func (t *Tx) protectPrimary(m protected.Model, r protected.Row) error {
+	if err := t.checkPrimary(m, m.Table()); err != nil {
+		return err
+	}
+	return t.protect(m.Row(m.Primary(), r))
+}
+
+// checkPrimary returns an error that matches ErrUnprotectable unless a table keeps rows
+// apart that have other primary keys by the model: that may declare a key which the table
+// does not have. It returns nil if there is no such table.
+func (t *Tx) checkPrimary(m protected.Model, table string) error {
+	indexes, err := t.reader.Indexes(table)
+	if err != nil || catalogue.IsUnique(indexes, m.Primary()) {
+		return err
+	}
+	if isThere, err := t.isThere(table, indexes); err != nil || !isThere {
+		return err
+	}
+	return fmt.Errorf("%w: %s has no unique index on just the model's primary key %s%s",
+		dbguard.ErrUnprotectable, table, catalogue.Listing(m.Primary()), catalogue.Unusable(indexes))
+}
+
+// isThere reports whether there is a table with these indexes. Without a table, every statement
+// fails with the database's own error.
+func (t *Tx) isThere(table string, indexes []catalogue.Index) (bool, error) {
+	if len(indexes) > 0 {
+		return true, nil
+	}
+	return t.reader.Exists(table)
 }
 
 // ProtectNew names the row that inserting model makes, by the one unique index
 // whose columns are set in model. An auto-increment key is not one. It does
 // nothing if Protect has named a row of the table under the same key, or if the row is
 // protected already. It returns an error that matches ErrUnprotectable, with the choices,
-// unless exactly one index fits. Hooks of the model may still alter its values.
+// unless exactly one index fits, and if model has a primary key that is not unique in the
+// table. Hooks of the model may still alter its values.
 func (t *Tx) ProtectNew(model any) error {
 	m, err := protected.Parse(t.ctx, t.db, model)
 	if err != nil {
@@ -117,7 +152,12 @@ func (t *Tx) newRow(m protected.Model) (*protected.Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	fit := m.Fitting(catalogue.WithPrimary(catalogue.UniqueKeys(indexes), m.Primary()))
+	if m.HasKey() {
+		if err := t.checkPrimary(m, m.Table()); err != nil {
+			return nil, err
+		}
+	}
+	fit := m.Fitting(catalogue.UniqueKeys(indexes))
 	switch len(fit) {
 	case 1:
 		return m.Row(fit[0], protected.Row{Model: m.Pointer()}), nil
@@ -150,7 +190,8 @@ func (t *Tx) protect(r *protected.Row) error {
 	return nil
 }
 
-// add adds a row that is ready. Of a claim the server excludes all others, whatever their keys.
+// add adds a row that is ready. The server itself excludes other transactions from a claim,
+// whatever their keys.
 func (t *Tx) add(r *protected.Row) {
 	if r.Kept {
 		t.rows.Add(r)
@@ -164,7 +205,7 @@ func (t *Tx) add(r *protected.Row) {
 }
 
 // ready makes sure that a row with new values can be identified, and found again. It
-// reads the indexes now, as PostgreSQL reads nothing after an error.
+// reads the indexes now, because PostgreSQL reads nothing after an error.
 func (t *Tx) ready(r *protected.Row) error {
 	if err := t.identify(r); err != nil {
 		return err
@@ -189,11 +230,14 @@ func (t *Tx) identify(r *protected.Row) error {
 			return fmt.Errorf("%w: %s.%s is NULL, as it may be in any number of rows", dbguard.ErrUnprotectable, r.Table, r.Fields[i].DBName)
 		}
 	}
+	if err := t.reader.Fits(r); err != nil {
+		return err
+	}
 	return t.reader.RoundTimes(r)
 }
 
-// refresh looks again at the models that a statement is about to insert: hooks
-// may have altered them since ProtectNew. Then it does what follow does.
+// refresh checks again the models that a statement is about to insert, because hooks
+// may have altered them since ProtectNew. It then calls follow.
 func (t *Tx) refresh(stmt *gorm.Statement) error {
 	if stmt.Schema == nil {
 		return nil

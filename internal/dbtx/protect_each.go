@@ -10,13 +10,13 @@ import (
 // A NewRow is one that a call which shares a transaction is about to insert.
 type NewRow struct {
 	Model any
-	Claim bool // nobody deletes it while the outcome of a COMMIT may be looked for
+	Claim bool // it is not deleted while the outcome of a COMMIT may be looked for
 }
 
 // ProtectEach names the rows that several calls are about to insert in this transaction,
-// as ProtectNew does. It reports which calls have to run in transactions of their own, and
-// leaves their rows out: a row is there already, or another of these calls inserts it, or
-// it can't be identified.
+// as ProtectNew does. It reports which calls need separate transactions, and leaves their
+// rows out: a row exists already, or another of these calls inserts it, or it cannot be
+// identified.
 func (t *Tx) ProtectEach(calls [][]NewRow) (apart []bool, err error) {
 	apart = make([]bool, len(calls))
 	each := make([][]*protected.Row, len(calls))
@@ -90,8 +90,8 @@ func (t *Tx) known(rows []*protected.Row, there map[*protected.Row]bool) bool {
 	return false
 }
 
-// Met returns the calls, from 1, whose rows conflicts of the transaction are about, none if
-// one is about a row of all. It is complete after Rollback.
+// Met returns the numbers, from 1, of the calls whose rows were in conflict, or nil if a
+// shared row was. It is complete after Rollback.
 func (t *Tx) Met() []int { return t.judge.Of() }
 
 // HasTriggers reports whether a write to a table may write other rows, as far as the

@@ -19,29 +19,31 @@ import (
 	"github.com/belaygo/belay/internal/wait"
 )
 
-// Resolve finds out what became of the transaction after Commit has returned
+// Resolve returns the outcome of the transaction after Commit has returned
 // ErrCommitUnknown. It relies on proof only:
 //
-//   - PostgreSQL knows the outcome by the number of the transaction, whatever that wrote.
-//   - MySQL and MariaDB do not know it. A transaction that is not over has its rows locked:
-//     its session is ended then, unless that is another client's by now, behind a pooler. The
+//   - PostgreSQL knows the outcome by the number of the transaction, whatever that wrote. A
+//     transaction without a number has written nothing, unless statements wrote rows
+//     elsewhere, as to a foreign table: then the outcome is Unresolved.
+//   - MySQL and MariaDB do not know it. If the transaction is not over, its rows are locked,
+//     and its session is killed, unless that is another client's by now, behind a pooler. The
 //     protected rows that it wrote by plain inserts and versioned statements are read on
-//     another connection. Until ctx ends, the reads wait for what still holds the rows. The
+//     another connection. Until ctx ends, the reads wait for locks on the rows. The
 //     transaction was committed if a row has its [dbguard.Stamp], or a key that the database
 //     generated for it. It was not committed if a row still has its old version, or has the
 //     new one with another's stamp, or if a row that it inserted is missing.
-//   - The same is done on PostgreSQL if it has crashed since, as it may have given the
-//     number to another transaction.
+//   - On PostgreSQL rows are read, too, if it has crashed since, because it may have
+//     given the number to another transaction.
 //
-// While the database can't be reached, starts, ends or takes no writes, Resolve tries again
-// until ctx ends; Options.EndTimeout bounds that if ctx has no deadline.
+// While the database cannot be reached, starts, ends or takes no writes, Resolve tries
+// again until ctx ends; Options.EndTimeout bounds that if ctx has no deadline.
 //
-// A row of equal values proves nothing: another may have written it. Without proof the
-// outcome is Unresolved, and the error says why. The same holds if the database is another
-// server by then, as behind a balancer or after a failover, or takes no writes when it has
-// been read: a primary that was demoted, a standby, a member that has lost its cluster. A
-// primary with semi-synchronous replication that has restarted proves no commit, as it shows
-// what it has found in its binary log before the replica has it.
+// A row of equal values proves nothing: another transaction may have written it. Without
+// proof the outcome is Unresolved, and the error gives the reason. So it is if the database
+// is another server by then, as behind a balancer or after a failover, or takes no writes
+// after the reads: a demoted primary, a standby, a member that has lost its cluster. A
+// restarted primary with semi-synchronous replication proves no commit, because it shows the
+// transactions in its binary log before the replica has them.
 //
 // If a row proves that the transaction was not committed, Alive and Held must still
 // succeed: a caller that has the lock may delete rows and make them again. The functions
@@ -64,7 +66,7 @@ func (t *Tx) Resolve(ctx context.Context) (Outcome, error) {
 	}
 	t.resolved(o)
 	if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(err, cause) {
-		err = fmt.Errorf("%w: %w", cause, err) // a driver may only say that the connection is bad
+		err = fmt.Errorf("%w: %w", cause, err) // a driver may only report a bad connection
 	}
 	if err != nil {
 		return o, fmt.Errorf("resolve commit: %w", err)
@@ -87,14 +89,17 @@ func (t *Tx) resolved(o Outcome) {
 }
 
 func (t *Tx) findOut(ctx context.Context) (Outcome, error) {
-	if !t.journal.Wrote() || t.conn.Session.Numbers && t.xid == "" {
+	switch unnumbered := t.conn.Session.Numbers && t.xid == ""; {
+	case !t.journal.Wrote(), unnumbered && !t.journal.WroteRows():
 		return Committed, nil // it has changed nothing
+	case unnumbered:
+		return Unresolved, errors.New("rows were written, but the server has given the transaction no number: another one may keep them")
 	}
 	c, now, err := t.reconnect(ctx)
 	if err != nil {
 		return Unresolved, err
 	}
-	defer func() { _ = c.Close() }()
+	defer t.giveBack(ctx, c)
 	restarted, err := t.dialect.Restarted(ctx, c, t.conn.Session, now)
 	if err != nil {
 		return Unresolved, err
@@ -128,7 +133,7 @@ func (t *Tx) findOut(ctx context.Context) (Outcome, error) {
 
 // readRows sees to it that the transaction is over, and decides by the rows that it wrote.
 func (t *Tx) readRows(ctx context.Context, c *sql.Conn, now dialect.Session, restarted bool) (Outcome, error) {
-	images := journal.Images(t.journal.Writes())
+	images := t.journal.Images()
 	if len(images) == 0 {
 		return Unresolved, errors.New("no protected row was written by an insert or a versioned update")
 	}
@@ -145,8 +150,8 @@ func (t *Tx) readRows(ctx context.Context, c *sql.Conn, now dialect.Session, res
 			return Unresolved, err
 		}
 	}
-	// Only MySQL and MariaDB count on whatever is rolled back, unless they crash. A cluster of
-	// Galera does not: its nodes number rows by how many of them there are.
+	// Only MySQL and MariaDB keep counting up after a rollback, unless they crash. A Galera
+	// cluster does not: its nodes number rows by the number of nodes.
 	p, err := t.prove(ctx, c, images, !restarted && t.dialect.Name == "mysql" && !t.conn.Session.Galera)
 	if err == nil && p.Held {
 		err = t.options.Alive()
@@ -160,8 +165,7 @@ func (t *Tx) readRows(ctx context.Context, c *sql.Conn, now dialect.Session, res
 	return p.Outcome, nil
 }
 
-// readOutcome ends the transaction, if it still runs, and reads the status that PostgreSQL
-// has of it.
+// readOutcome ends the transaction, if it still runs, and reads its status on PostgreSQL.
 func (t *Tx) readOutcome(ctx context.Context, c *sql.Conn) (Outcome, error) {
 	if err := t.dialect.EndTransaction(ctx, c, t.xid); err != nil {
 		return Unresolved, err
@@ -186,8 +190,8 @@ func (t *Tx) readOutcome(ctx context.Context, c *sql.Conn) (Outcome, error) {
 	}
 }
 
-// prove reads the rows for one that proves what became of the transaction. They
-// were committed together or not at all, so one is enough.
+// prove reads the rows for a proof of the transaction's outcome. They were committed
+// together or not at all, so the proof of one row is enough.
 func (t *Tx) prove(ctx context.Context, c *sql.Conn, images []journal.Image, generates bool) (journal.Proof, error) {
 	db := t.on(ctx, c)
 	var found journal.Proof
@@ -218,8 +222,8 @@ func (t *Tx) on(ctx context.Context, c *sql.Conn) *gorm.DB {
 	return db
 }
 
-// proofOf reads the row of an image. An inserted one that is not found by its name may
-// be there under its primary key: the database may keep the name in another form.
+// proofOf reads the row of an image. An inserted row that is not found by its name may
+// be found by its primary key: the database may store the name in another form.
 func (t *Tx) proofOf(db *gorm.DB, img journal.Image, generates bool) (journal.Proof, error) {
 	row, err := t.readLocking(db, img.Row, img.Schema)
 	if byKey := img.ByKey(); err == nil && !row.IsValid() && byKey != nil {
@@ -242,8 +246,8 @@ func (o outside) Value(key any) any {
 }
 
 // reconnect returns a connection to the server that had the transaction. On another server
-// of a cluster the number of its session may be another's, its locks are not seen, and
-// what it has committed may not have arrived yet.
+// of a cluster its session's number may be another's, its locks are not visible, and its
+// commit may not have arrived yet.
 func (t *Tx) reconnect(ctx context.Context) (c *sql.Conn, now dialect.Session, err error) {
 	c, err = pinned.Connect(ctx, t.pool, func(c *sql.Conn) error {
 		now, err = t.dialect.ReadSession(ctx, c)
@@ -255,6 +259,36 @@ func (t *Tx) reconnect(ctx context.Context) (c *sql.Conn, now dialect.Session, e
 	return c, now, err
 }
 
+// giveBack returns a connection to the pool. On MySQL and MariaDB, without autocommit, its reads
+// have begun a transaction, which would hold their locks.
+func (t *Tx) giveBack(ctx context.Context, c *sql.Conn) {
+	conn := &pinned.Conn{SQL: c}
+	if t.dialect.Name == "mysql" {
+		if _, err := c.ExecContext(ctx, "ROLLBACK"); err != nil {
+			conn.Discard()
+			return
+		}
+	}
+	conn.Free()
+}
+
+// CatchUp waits, after the end of the transaction, until its server has applied all commits
+// of its cluster. It reports false if that is unknown: the server does not report it, or was
+// not reached within Options.EndTimeout.
+func (t *Tx) CatchUp() bool {
+	if t.dialect.CatchUp == nil || !t.conn.Session.Galera {
+		return false
+	}
+	ctx, cancel := t.detached()
+	defer cancel()
+	c, now, err := t.reconnect(ctx)
+	if err != nil {
+		return false
+	}
+	defer t.giveBack(ctx, c)
+	return t.dialect.CatchUp(ctx, c, now) == nil
+}
+
 // primary is a connection of the transaction's own pool. Because it could commit,
 // plugins that spread reads over replicas take it for a transaction and leave it
 // alone.
@@ -263,8 +297,9 @@ type primary struct{ *sql.Conn }
 func (primary) Commit() error   { return sql.ErrTxDone }
 func (primary) Rollback() error { return sql.ErrTxDone }
 
-// readLocking reads a row by its name; the zero Value if it is not there. NOWAIT, and
-// again: a read that this side gives up would go on waiting at the server.
+// readLocking reads a row by its name; the zero Value if it is not there. It repeats a
+// NOWAIT read, because a waiting read would continue at the server after its client has
+// given up.
 func (t *Tx) readLocking(db *gorm.DB, r *protected.Row, model *schema.Schema) (reflect.Value, error) {
 	lock := "FOR UPDATE NOWAIT"
 	if t.dialect.Name == "sqlite" {

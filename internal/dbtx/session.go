@@ -13,12 +13,13 @@ import (
 )
 
 // patience is how long a row may be locked before the session that had the transaction is
-// ended. A server that sees that a client is gone rolls back by itself, and so does a pooler.
+// killed. A server rolls back when it detects that a client has disconnected, and so does a
+// pooler.
 const patience = time.Second
 
-// endSession ends the session of the transaction if it is in the way. Behind a pooler it may
-// be another client's by now, so on MySQL and MariaDB it is ended only if a row remains
-// locked, and if it has done nothing since the COMMIT was sent.
+// endSession kills the transaction's session if it still has the transaction. Behind a
+// pooler the session may be another client's by now, so on MySQL and MariaDB it is killed
+// only if a row remains locked, and if it has been idle since the COMMIT was sent.
 func (t *Tx) endSession(ctx context.Context, c *sql.Conn, now dialect.Session, restarted bool, images []journal.Image) error {
 	switch {
 	case t.dialect.Name != "mysql" && t.database.pooled.Load() && !restarted:
@@ -42,15 +43,15 @@ func (t *Tx) endSession(ctx context.Context, c *sql.Conn, now dialect.Session, r
 	return err
 }
 
-// awaitRows reports whether all rows are free, or become free soon: then the transaction is
-// over.
+// awaitRows reports whether all rows are unlocked, or become so soon, which shows that the
+// transaction is over.
 func (t *Tx) awaitRows(ctx context.Context, c *sql.Conn, images []journal.Image) (free bool, err error) {
 	db := t.on(ctx, c)
 	for end := time.Now().Add(patience); ; {
 		locked := false
 		for _, img := range images {
 			_, err := img.Row.Load(db.Unscoped(), img.Schema.ModelType, "FOR UPDATE NOWAIT")
-			if dialect.IsSyntax(err) { // an old server, which does not tell
+			if dialect.IsSyntax(err) { // an old server, which has no NOWAIT
 				return false, nil
 			}
 			if locked = dialect.IsLocked(err); locked {

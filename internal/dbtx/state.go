@@ -14,7 +14,7 @@ import (
 // that it can only be rolled back. It comes with that failure.
 var ErrPoisoned = errors.New("dbguard: transaction can only be rolled back")
 
-// Poisoned returns nil unless the transaction can't be committed: then an error that
+// Poisoned returns nil, or, if the transaction cannot be committed, an error that
 // matches ErrPoisoned and unwraps to the cause.
 func (t *Tx) Poisoned() error {
 	t.mu.Lock()
@@ -43,8 +43,8 @@ func (t *Tx) usable() error {
 	return t.options.Alive()
 }
 
-// Learn notes what the error of a statement, as the connection has it, means for the
-// transaction.
+// Learn records the consequences of a statement's error, as the connection has it, for
+// the transaction.
 func (t *Tx) Learn(err error) {
 	t.doom(err)
 	if t.dialect.Aborts && dialect.FromServer(err) {
@@ -54,14 +54,30 @@ func (t *Tx) Learn(err error) {
 	}
 }
 
-// doom poisons the transaction if an error says that it must not go on.
+// doom poisons the transaction if it must not continue after err. If a table was altered,
+// the remembered facts of all tables are dropped.
 func (t *Tx) doom(err error) {
-	if err != nil && (t.dialect.Poisons(err) || t.conn.Session.RolledBack(err)) {
+	if dialect.IsAltered(err) {
+		t.database.catalogue.Forget()
+	}
+	if err != nil && (t.dialect.Poisons(err) || t.rolledBack(err)) {
+		if dialect.FromServer(err) {
+			t.routines.undone.Store(true)
+		}
 		t.Poison(err)
 	}
 }
 
-// abortedBy replaces the driver's error by the conflict that was made of it.
+// rolledBack reports whether err is a lock wait that has undone the transaction. It is
+// false during the end, which does not depend on it.
+func (t *Tx) rolledBack(err error) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return !t.ended && t.conn.Session.RolledBack(err)
+}
+
+// abortedBy replaces the driver's error, which aborted the transaction, by its
+// conflict.
 func (t *Tx) abortedBy(c *dbguard.ConflictError) {
 	t.conn.Settle() // the error may have come with the rows
 	t.mu.Lock()
@@ -93,8 +109,8 @@ func (t *Tx) hasEnded() bool {
 	return t.ended
 }
 
-// refused drops the marked statement if the database has refused it. Any other
-// error came after it was done: gorm could not read what it returned, say.
+// refused drops the marked statement if the database has refused it. Any other error
+// came after its execution: for example, gorm could not read its result.
 func (t *Tx) refused(err error) {
 	if dialect.FromServer(err) {
 		t.journal.Forget()

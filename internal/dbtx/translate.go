@@ -22,8 +22,8 @@ func (t *Tx) translate(err error) error {
 	return translatedError{err, translated}
 }
 
-// translatedError is an error of the database with what gorm calls it. A type of its
-// own keeps the text of the database.
+// translatedError is an error of the database with gorm's translation. It keeps the
+// database's text.
 type translatedError struct{ err, translated error }
 
 func (e translatedError) Error() string   { return e.err.Error() }

@@ -36,25 +36,25 @@ type Tx struct {
 	database   *database
 	xid        string // on PostgreSQL, its number, known when it is about to be committed
 	saved      bool   // it has had a savepoint
-
-	ending sync.Mutex // held while the connection is used beside the statements
+	routines   routines
+	reset      bool // a statement has set the session's sql_mode, or may have
 
 	mu       sync.Mutex
 	key      string // that protects the rows which are named now
 	keyless  bool   // none does
 	ended    bool
 	unknown  bool  // whether it was committed
-	unsafe   error // why what a conflict has shown may not be safe
+	unsafe   error // why the evidence of a conflict may not be safe
 	outvoted bool  // a group has refused to commit it, unless the server was leaving it
 	poison   error
+	unseen   error                                    // a statement has ended the transaction
 	aborted  error                                    // PostgreSQL takes no statement but a ROLLBACK, to a savepoint perhaps
 	settings []func(context.Context, *sql.Conn) error // for inNewTransaction
 }
 
 type txKey struct{}
 
-// FromContext returns the transaction whose context, or a descendant of it, ctx
-// is; nil if there is none.
+// FromContext returns the transaction from whose context ctx is derived, or nil.
 func FromContext(ctx context.Context) *Tx {
 	t, _ := ctx.Value(txKey{}).(*Tx)
 	return t
@@ -70,9 +70,13 @@ func (t *Tx) Context() context.Context { return t.ctx }
 // transaction began.
 func (t *Tx) Behind() bool { return t.conn.Session.Behind }
 
-// OnRollback has f called unless the transaction is known to be committed: at
-// its rollback, or that to a savepoint set before. Functions are called in the
-// reverse order.
+// SeveralWriters reports whether other nodes of the server's cluster take writes, too: one that
+// was committed there may undo the transaction.
+func (t *Tx) SeveralWriters() bool { return t.conn.Session.Galera || t.conn.Session.Yields }
+
+// OnRollback calls f unless the transaction is known to be committed: at its rollback,
+// or at the rollback to an earlier savepoint. Functions are called in the reverse
+// order.
 func (t *Tx) OnRollback(f func()) { t.journal.OnRollback(f) }
 
 // Coverage returns how far the writes so far are covered. Writes that a rollback to a
@@ -88,16 +92,16 @@ func (t *Tx) Conflict() *dbguard.ConflictError {
 	return nil
 }
 
-// Conflicts returns the weightiest conflict on a row of each key so far, the weightiest of
-// all first. Their evidence is complete after Rollback.
+// Conflicts returns the weightiest conflict on a row of each key so far, and on a claim under
+// it, the weightiest of all first. Their evidence is complete after Rollback.
 func (t *Tx) Conflicts() []*dbguard.ConflictError { return t.judge.Conflicts() }
 
 // Unsafe returns why a failover may lose the row that a conflict has shown, or nil. It is
 // known after Rollback.
 func (t *Tx) Unsafe() error { return t.unsafe }
 
-// txSetting is where a statement keeps its guarded transaction: a plugin may put a
-// connection of its own around the transaction's.
+// txSetting is the key under which a statement keeps its guarded transaction: a plugin
+// may wrap the transaction's connection.
 const txSetting = "belay:tx"
 
 // txOf returns the guarded transaction on whose connection a statement runs, or
@@ -119,7 +123,7 @@ func (t *Tx) detached() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(outside{context.WithoutCancel(t.ctx)}, t.options.EndTimeout)
 }
 
-// exec runs a query that ends a transaction, on a context of its own.
+// exec runs a query that ends a transaction, on a separate context.
 func (t *Tx) exec(c *pinned.Conn, query string) error {
 	ctx, cancel := t.detached()
 	defer cancel()

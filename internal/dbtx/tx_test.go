@@ -330,6 +330,13 @@ func TestBeginIsBounded(t *testing.T) {
 		wantNil(t, err)
 		defer taken.Close()
 		_, err = dbtx.Begin(bg, db, dbtx.Options{BeginTimeout: 20 * time.Millisecond})
+		wantIs(t, err, dbtx.ErrNoConnection)
+		if errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("error is %v, but the caller's context has not ended", err)
+		}
+		ctx, cancel := context.WithTimeout(bg, 20*time.Millisecond)
+		defer cancel()
+		_, err = dbtx.Begin(ctx, db, dbtx.Options{BeginTimeout: time.Minute})
 		wantIs(t, err, context.DeadlineExceeded)
 	})
 }

@@ -3,6 +3,7 @@ package dbtx
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/belaygo/belay/internal/dbtx/dialect"
@@ -10,6 +11,9 @@ import (
 	"github.com/belaygo/belay/internal/dbtx/sqltext"
 	"github.com/belaygo/belay/internal/fail"
 )
+
+// Own reports whether a statement is a read by the reader.
+func (t *Tx) Own(ctx context.Context) bool { return reader.Own(ctx) }
 
 // Took notes statements that were sent, and how the last one ended.
 func (t *Tx) Took(query string, args []any, statements []sqltext.Statement, err error) {
@@ -20,7 +24,7 @@ func (t *Tx) Took(query string, args []any, statements []sqltext.Statement, err 
 	}
 	for _, st := range statements {
 		if err != nil && len(statements) == 1 {
-			if st.Words()[0] == "ROLLBACK" { // what it should have undone may be committed
+			if st.Words()[0] == "ROLLBACK" { // the writes that it should have undone may be committed
 				t.Poison(err)
 			}
 			return
@@ -29,7 +33,21 @@ func (t *Tx) Took(query string, args []any, statements []sqltext.Statement, err 
 	}
 }
 
+// Affected notes that a statement has written no row.
+func (t *Tx) Affected(statements []sqltext.Statement, rows int64) {
+	if len(statements) != 1 || rows != 0 {
+		return
+	}
+	if _, writes := statements[0].Writes(); writes {
+		t.journal.NoteEmpty()
+	}
+}
+
 func (t *Tx) noteSent(st sqltext.Statement) {
+	if t.dialect.Name == "mysql" && (st.SetsMode() || st.Opaque()) {
+		t.reset = true
+		t.database.sessions.ForgetOf(t.conn.SQL)
+	}
 	switch last := st.Last(); st.Words()[0] {
 	case "SAVEPOINT":
 		t.saved = true
@@ -52,8 +70,8 @@ func (t *Tx) rolledBackTo(savepoint string) {
 	}
 }
 
-// Admit refuses a statement that may not run. The reads that judge a conflict run
-// whatever has become of the lease.
+// Admit refuses a statement that may not run. The reads that examine a conflict run
+// even without the lease.
 func (t *Tx) Admit(ctx context.Context, query string) ([]sqltext.Statement, error) {
 	if reader.Own(ctx) {
 		return nil, nil
@@ -61,16 +79,29 @@ func (t *Tx) Admit(ctx context.Context, query string) ([]sqltext.Statement, erro
 	if err := t.usable(); err != nil {
 		return nil, err
 	}
-	statements := t.dialect.Statements(query)
-	return statements, admissible(t.dialect, statements)
+	if err := t.LeaveRoutine(); err != nil {
+		return nil, err
+	}
+	statements := sqltext.Split(query, t.conn.Session.Grammar)
+	if err := admissible(t.dialect, statements); err != nil {
+		return nil, err
+	}
+	if t.reset || len(statements) > 1 && slices.ContainsFunc(statements, sqltext.Statement.SetsMode) {
+		for _, g := range []sqltext.Grammar{sqltext.MySQL, sqltext.MySQLANSI, sqltext.MySQLPlain} {
+			if err := admissible(t.dialect, sqltext.Split(query, g)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return statements, t.enterRoutine(statements)
 }
 
 // admissible refuses SQL that would end the transaction it runs in, or change how the
-// later ones of its session begin. It looks at the words of each statement, past
+// later ones of its session begin or end. It looks at the words of each statement, past
 // comments and strings.
 func admissible(d dialect.Dialect, statements []sqltext.Statement) error {
 	for _, st := range statements {
-		if st.Controls() || d.Name == "mysql" && st.SetsIsolation() {
+		if st.Controls() || d.Name == "mysql" && st.SetsLater() || d.Name == "postgres" && st.SetsDefaults() {
 			return fmt.Errorf("%w: %s", ErrTxControl, strings.Join(st.Words()[:min(4, len(st.Words()))], " "))
 		}
 	}

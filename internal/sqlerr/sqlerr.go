@@ -65,7 +65,6 @@ func IsSQLite(err error, codes ...int) bool {
 
 // SQLite returns the extended result code of an SQLite error, or 0. No driver
 // can be imported, as two of them don't get along; and other errors have codes, too.
-// A pure Go driver has the code in a method, mattn's in a field.
 func SQLite(err error) int {
 	for ; err != nil; err = errors.Unwrap(err) {
 		if several, ok := err.(interface{ Unwrap() []error }); ok {
@@ -82,14 +81,39 @@ func SQLite(err error) int {
 		if !strings.Contains(t.PkgPath(), "sqlite") {
 			continue
 		}
-		if e, ok := err.(interface{ Code() int }); ok {
-			return e.Code()
-		}
-		if e := reflect.Indirect(reflect.ValueOf(err)); e.Kind() == reflect.Struct {
-			if code := e.FieldByName("ExtendedCode"); code.IsValid() && code.CanInt() {
-				return int(code.Int())
-			}
+		if code, ok := resultCode(reflect.ValueOf(err)); ok {
+			return code
 		}
 	}
 	return 0
+}
+
+// resultCode returns the code of an error of a driver, the extended one if it has both: it is the
+// result of a method in modernc's and ncruces' drivers, a field in mattn's, or the error itself.
+// Most drivers have types of their own for codes.
+func resultCode(err reflect.Value) (int, bool) {
+	for _, method := range []reflect.Value{err.MethodByName("ExtendedCode"), err.MethodByName("Code")} {
+		if !method.IsValid() || method.Type().NumIn() != 0 || method.Type().NumOut() != 1 {
+			continue
+		}
+		if code, ok := integer(method.Call(nil)[0]); ok {
+			return code, true
+		}
+	}
+	e := reflect.Indirect(err)
+	if e.Kind() == reflect.Struct {
+		e = e.FieldByName("ExtendedCode")
+	}
+	return integer(e)
+}
+
+// integer returns v as an int, and false if it is no integer.
+func integer(v reflect.Value) (int, bool) {
+	switch {
+	case v.CanInt():
+		return int(v.Int()), true
+	case v.CanUint():
+		return int(v.Uint()), true //nolint:gosec // a code has 32 bits at most
+	}
+	return 0, false
 }

@@ -3,64 +3,114 @@ package catalogue
 import (
 	"strings"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/internal/dbtx/dialect"
 )
 
-// A Cache remembers what is known of the tables of a database. The zero value is ready.
+// maxAge is how old an answer of the database may be when a transaction begins: a table may
+// have been altered since.
+const maxAge = time.Minute
+
+// A Cache remembers the descriptions of a database's tables. The zero value is ready. It
+// is safe for concurrent use.
 type Cache struct {
-	indexes sync.Map // table name → []Index
-	columns sync.Map // table name → map[string]Column
-	facts   sync.Map // table name → Facts
+	indexes sync.Map // table name → answer[[]Index]
+	columns sync.Map // table name → answer[map[string]Column]
+	facts   sync.Map // table name → answer[Facts]
+
+	altered atomic.Pointer[time.Time] // when Forget was called last; nil if never
 }
 
-// Tables reads what the database knows of its tables, of each once.
+// Forget makes later transactions read all tables again, because one has been altered.
+// Running transactions keep their descriptions: PostgreSQL may read nothing for them any
+// more.
+func (c *Cache) Forget() {
+	now := time.Now()
+	c.altered.Store(&now)
+}
+
+// An answer is a description of a table, and when it was read.
+type answer[T any] struct {
+	found T
+	at    time.Time
+}
+
+// Tables reads the descriptions of tables, each once in a minute. A description that it
+// has used remains valid while Begun is the same, even if it is forgotten: PostgreSQL
+// may read nothing later in the transaction.
 type Tables struct {
 	Known *Cache
+	Begun time.Time                         // when the transaction began
 	Open  func() (db *gorm.DB, done func()) // returns a session for one read
 }
 
 // Indexes returns the unique indexes of a table, and remembers them unless there are
 // none: the table may not have been made yet.
 func (t Tables) Indexes(table string) ([]Index, error) {
-	indexes, err := remembered(t, &t.Known.indexes, table, Indexes)
-	if len(indexes) == 0 {
-		t.Known.indexes.Delete(table)
-	}
-	return indexes, err
+	return remembered(t, &t.Known.indexes, table, Indexes, func(all []Index) bool { return len(all) == 0 })
 }
 
 // Column returns a column of a table, and remembers all of them.
 func (t Tables) Column(table, name string) (Column, error) {
-	columns, err := remembered(t, &t.Known.columns, table, Columns)
+	columns, err := t.columns(table)
 	return columns[strings.ToLower(name)], err
 }
 
-// Facts returns the facts of a table, and remembers them. If they can't be read, it
-// returns those from which least follows.
+// Exists reports whether there is a table.
+func (t Tables) Exists(table string) (bool, error) {
+	columns, err := t.columns(table)
+	return len(columns) > 0, err
+}
+
+func (t Tables) columns(table string) (map[string]Column, error) {
+	return remembered(t, &t.Known.columns, table, Columns, func(all map[string]Column) bool { return len(all) == 0 })
+}
+
+// Facts returns the facts of a table, and remembers them. If they cannot be read, it
+// returns those that prove least.
 func (t Tables) Facts(table string) Facts {
-	known, err := remembered(t, &t.Known.facts, table, FactsOf)
+	known, err := remembered(t, &t.Known.facts, table, FactsOf, func(Facts) bool { return false })
 	if err == nil {
 		return known
 	}
-	known = Facts{Transactional: true, Triggers: true, Alters: true, Cascades: true}
+	known = Facts{Transactional: true, Triggers: true, Alters: true, Cascades: true, Rewritten: anyColumn}
 	if dialect.IsMissing(err) { // it knows no such catalogue
-		t.Known.facts.Store(table, known)
+		t.Known.facts.Store(table, answer[Facts]{known, time.Now()})
 	}
 	return known
 }
 
-func remembered[T any](t Tables, known *sync.Map, table string, read func(*gorm.DB, string) (T, error)) (T, error) {
-	if found, ok := known.Load(table); ok {
-		return found.(T), nil
+// isCurrent reports whether the transaction may use an answer of that time.
+func (t Tables) isCurrent(at time.Time) bool {
+	if t.Begun.Sub(at) >= maxAge {
+		return false
 	}
+	altered := t.Known.altered.Load()
+	return altered == nil || at.After(*altered) || !t.Begun.After(*altered)
+}
+
+// remembered returns a table's remembered description, or reads it if that is too old. It
+// remembers no empty answer.
+func remembered[T any](t Tables, known *sync.Map, table string, read func(*gorm.DB, string) (T, error), empty func(T) bool) (T, error) {
+	if v, ok := known.Load(table); ok {
+		if a := v.(answer[T]); t.isCurrent(a.at) {
+			return a.found, nil
+		}
+	}
+	at := time.Now() // before the table is looked at
 	db, done := t.Open()
 	defer done()
 	found, err := read(db, table)
-	if err == nil {
-		known.Store(table, found)
+	switch {
+	case err != nil:
+	case empty(found):
+		known.Delete(table)
+	default:
+		known.Store(table, answer[T]{found, at})
 	}
 	return found, err
 }

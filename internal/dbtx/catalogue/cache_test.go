@@ -3,6 +3,7 @@ package catalogue_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"gorm.io/gorm"
 
@@ -29,4 +30,40 @@ func TestFactsAreReadAgain(t *testing.T) {
 	if f := tables.Facts("plain"); f != (catalogue.Facts{Transactional: true}) {
 		t.Errorf("facts are %+v", f)
 	}
+}
+
+// TestIndexesAreReadAgain: what is known of a table is used by the transactions that begin
+// within a minute, for as long as they take. What is forgotten is read again by those that
+// begin later: one that has begun may not be able to read.
+func TestIndexesAreReadAgain(t *testing.T) {
+	testdb.EachWithPostgres(t, func(t *testing.T, open func(...gorm.Option) *gorm.DB) {
+		db := open()
+		testdb.WantNil(t, db.Exec("CREATE TABLE plain (id INT PRIMARY KEY, no INT NOT NULL)").Error)
+		testdb.WantNil(t, db.Exec("CREATE UNIQUE INDEX plain_no ON plain (no)").Error)
+		known := new(catalogue.Cache)
+		at := func(begun time.Time) int {
+			indexes, err := catalogue.Tables{Known: known, Begun: begun, Open: func() (*gorm.DB, func()) { return db, func() {} }}.Indexes("plain")
+			testdb.WantNil(t, err)
+			return len(indexes)
+		}
+		now := time.Now()
+		if n := at(now); n != 2 {
+			t.Fatalf("%d indexes, want 2", n)
+		}
+		testdb.WantNil(t, db.Migrator().DropIndex("plain", "plain_no"))
+		if n := at(now.Add(50 * time.Second)); n != 2 {
+			t.Errorf("%d indexes within a minute, want the 2 that are known", n)
+		}
+		if n := at(now.Add(2 * time.Minute)); n != 1 {
+			t.Errorf("%d indexes after it, want 1", n)
+		}
+		testdb.WantNil(t, db.Exec("CREATE UNIQUE INDEX plain_no ON plain (no)").Error)
+		known.Forget()
+		if n := at(now); n != 1 {
+			t.Errorf("%d indexes in a transaction that has begun, want the 1 that it knows", n)
+		}
+		if n := at(time.Now()); n != 2 {
+			t.Errorf("%d indexes in one that begins later, want 2", n)
+		}
+	})
 }

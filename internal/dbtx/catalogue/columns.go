@@ -13,13 +13,5 @@ func SameColumns(a, b []string) bool {
 	return len(a) == len(b) && !slices.ContainsFunc(a, missing)
 }
 
-// WithPrimary adds the primary key, for which SQLite may list no index.
-func WithPrimary(indexes [][]string, primary []string) [][]string {
-	if len(primary) == 0 || slices.ContainsFunc(indexes, func(c []string) bool { return SameColumns(c, primary) }) {
-		return indexes
-	}
-	return append(slices.Clone(indexes), primary)
-}
-
 // Listing writes columns for people.
 func Listing(columns []string) string { return "(" + strings.Join(columns, ", ") + ")" }

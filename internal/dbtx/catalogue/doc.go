@@ -1,4 +1,4 @@
-// Package catalogue reads from the database what it knows of a table: its columns, its
-// unique indexes, and the facts that decide what its rows prove. It also compares the
-// names of tables and columns.
+// Package catalogue reads the database's description of a table: its columns, its
+// unique indexes, and the facts on which the proofs in its rows depend. It also
+// compares the names of tables and columns.
 package catalogue

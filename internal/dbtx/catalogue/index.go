@@ -8,30 +8,38 @@ import (
 	"gorm.io/gorm"
 )
 
-// An Index is a unique index of a table, its columns in lower case; "" is an expression
-// or a prefix.
+// An Index is a unique index of a table, as the database has it: its columns in lower case;
+// "" is an expression or a prefix.
 type Index struct {
 	Name    string
 	Columns []string
-	Partial bool // it is over some of the rows
+	Primary bool   // it is that of the table's primary key
+	Flaw    string // why two rows may have equal columns after all, for people; "" if none may
 }
 
-// names reports whether the columns of the index name a row.
-func (i Index) names() bool { return !i.Partial && !slices.Contains(i.Columns, "") }
+// flaw returns the reason why the columns of the index name no row; "" if they name
+// one.
+func (i Index) flaw() string {
+	if i.Flaw == "" && slices.Contains(i.Columns, "") {
+		return "has an expression or a prefix"
+	}
+	return i.Flaw
+}
 
 // Indexes returns the unique indexes of a table. There are none if there is no such table.
 func Indexes(db *gorm.DB, table string) (indexes []Index, err error) {
 	var rows []struct {
-		Name    string `gorm:"column:name"`
-		Col     string `gorm:"column:col"` // "" for NULL
-		Partial bool   `gorm:"column:partial"`
+		Name string `gorm:"column:name"`
+		Col  string `gorm:"column:col"` // "" for NULL
+		Prim bool   `gorm:"column:prim"`
+		Flaw string `gorm:"column:flaw"`
 	}
 	if err := read(db, indexQueries, table, &rows); err != nil {
 		return nil, fmt.Errorf("read unique indexes of %s: %w", table, err)
 	}
 	for _, r := range rows {
 		if n := len(indexes); n == 0 || indexes[n-1].Name != r.Name {
-			indexes = append(indexes, Index{Name: r.Name, Partial: r.Partial})
+			indexes = append(indexes, Index{Name: r.Name, Primary: r.Prim, Flaw: r.Flaw})
 		}
 		last := &indexes[len(indexes)-1]
 		last.Columns = append(last.Columns, strings.ToLower(r.Col))
@@ -40,45 +48,57 @@ func Indexes(db *gorm.DB, table string) (indexes []Index, err error) {
 }
 
 // Each query lists the columns of a table's unique indexes, ordered by index and
-// position. A prefix or an expression shows as NULL.
+// position. A prefix or an expression shows as NULL. SQLite lists no index of a primary
+// key that is the number of the row.
 var indexQueries = map[string]string{
-	"mysql": `SELECT index_name AS name, IF(sub_part IS NULL, column_name, NULL) AS col, FALSE AS partial
+	"mysql": `SELECT index_name AS name, IF(sub_part IS NULL, column_name, NULL) AS col, index_name = 'PRIMARY' AS prim, '' AS flaw
 		FROM information_schema.statistics
 		WHERE table_schema = ` + mysqlSchema + ` AND table_name = @name AND non_unique = 0
 		ORDER BY index_name, seq_in_index`,
-	"postgres": `SELECT c.relname AS name, a.attname AS col, i.indpred IS NOT NULL AS partial
+	"postgres": `SELECT c.relname AS name, a.attname AS col, i.indisprimary AS prim, CASE
+			WHEN i.indpred IS NOT NULL THEN 'is partial'
+			WHEN NOT i.indisvalid THEN 'is not valid'
+			WHEN NOT i.indimmediate THEN 'is deferrable'
+			WHEN t.relkind <> 'p' AND EXISTS (SELECT 1 FROM pg_inherits WHERE inhparent = t.oid) THEN 'leaves out the tables that inherit from this one'
+			ELSE '' END AS flaw
 		FROM pg_index i
 		JOIN pg_class c ON c.oid = i.indexrelid
+		JOIN pg_class t ON t.oid = i.indrelid
 		CROSS JOIN unnest(i.indkey) WITH ORDINALITY k(attnum, n)
 		LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum AND k.attnum > 0
 		WHERE i.indrelid = ` + postgresTable + `
-		AND i.indisunique AND i.indisvalid AND i.indimmediate AND k.n <= i.indnkeyatts
+		AND i.indisunique AND k.n <= i.indnkeyatts
 		ORDER BY c.relname, k.n`,
-	"sqlite": `SELECT il.name AS name, ii.name AS col, il.partial AS partial
+	"sqlite": `SELECT il.name AS name, ii.name AS col, il.origin = 'pk' AS prim, CASE il.partial WHEN 1 THEN 'is partial' ELSE '' END AS flaw, ii.seqno AS n
 		FROM pragma_index_list(@name) il, pragma_index_info(il.name) ii
 		WHERE il."unique" = 1
-		ORDER BY il.name, ii.seqno`,
+		UNION ALL SELECT 'primary key', ti.name, TRUE, '', ti.pk
+		FROM pragma_table_info(@name) ti
+		WHERE ti.pk > 0 AND NOT EXISTS (SELECT 1 FROM pragma_index_list(@name) WHERE origin = 'pk')
+		ORDER BY 1, 5`,
 }
 
 // UniqueKeys returns the columns of each index that names a row.
 func UniqueKeys(indexes []Index) (columns [][]string) {
 	for _, i := range indexes {
-		if i.names() {
+		if i.flaw() == "" {
 			columns = append(columns, i.Columns)
 		}
 	}
 	return columns
 }
 
-// Unusable says of which indexes the columns name no row.
+// IsUnique reports whether the columns are those of an index that names a row.
+func IsUnique(indexes []Index, columns []string) bool {
+	return slices.ContainsFunc(UniqueKeys(indexes), func(c []string) bool { return SameColumns(c, columns) })
+}
+
+// Unusable lists the indexes whose columns name no row.
 func Unusable(indexes []Index) string {
 	var found []string
 	for _, i := range indexes {
-		switch {
-		case i.Partial:
-			found = append(found, i.Name+" is partial")
-		case !i.names():
-			found = append(found, i.Name+" has an expression or a prefix")
+		if flaw := i.flaw(); flaw != "" {
+			found = append(found, i.Name+" "+flaw)
 		}
 	}
 	if len(found) == 0 {

@@ -18,8 +18,7 @@ func TableOf(stmt *gorm.Statement) string {
 	return ""
 }
 
-// NamedTable returns the table of a statement, if that is nothing but a name and an
-// alias.
+// NamedTable returns the table of a statement, if that is only a name and an alias.
 func NamedTable(stmt *gorm.Statement) (name string, ok bool) {
 	if stmt.TableExpr == nil {
 		return stmt.Table, true
@@ -32,7 +31,7 @@ func NamedTable(stmt *gorm.Statement) (name string, ok bool) {
 }
 
 // unquoted returns a table's name, which may have a schema, without quotes. It reports
-// false if a part of it is no name, such as one that was cut at a space.
+// false if a part is no name, such as one that was cut at a space.
 func unquoted(word string) (name string, ok bool) {
 	parts := strings.Split(word, ".")
 	for i, part := range parts {

@@ -6,15 +6,14 @@ import (
 	"gorm.io/gorm"
 )
 
-// Parts of the queries of the catalogues. @name is a table, and @schema the one that it
-// is named with, or "".
+// Parts of the catalogues' queries. @name is a table, and @schema its schema, or "".
 const (
 	mysqlSchema   = "COALESCE(NULLIF(@schema, ''), DATABASE())"
 	postgresTable = "to_regclass(CASE @schema WHEN '' THEN '' ELSE quote_ident(@schema) || '.' END || quote_ident(@name))"
 )
 
-// read reads what the database's query, by the name of its dialect, returns for
-// a table. gorm's Migrator has trouble with tables of another schema.
+// read reads the result of the dialect's query for a table. gorm's Migrator has trouble
+// with tables of another schema.
 func read(db *gorm.DB, queries map[string]string, table string, into any) error {
 	return db.Raw(queries[db.Name()], nameOf(table)).Scan(into).Error
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/belaygo/belay/internal/sqlerr"
 )
 
-// NotCommitted reports whether the error of a COMMIT proves that nothing was
-// committed: the server said so, or the statement was not sent. Most errors of MySQL and
-// MariaDB do not: a session that is killed during its COMMIT gets one in place of
+// NotCommitted reports whether the error of a COMMIT proves that nothing was committed: by
+// the server's report, or because the statement was not sent. Most errors of MySQL and
+// MariaDB do not prove it: a session that is killed during its COMMIT gets one in place of
 // "done", too, and a member of a group that leaves it gives up on a commit that the others
 // may have in their order.
 func NotCommitted(err error) bool {
@@ -20,6 +20,6 @@ func NotCommitted(err error) bool {
 		sqlerr.SQLite(err) != 0 && !sqlerr.IsSQLite(err, sqliteIO)
 }
 
-// pgUnsure are the classes of errors after which PostgreSQL may find the commit in its
-// log all the same.
-var pgUnsure = []string{pgConnection, pgResources, pgOperator, pgSystem, pgInternal}
+// pgUnsure are errors, and classes of them, after which PostgreSQL may still find the
+// commit in its log, or with which a server like PostgreSQL reports an unknown outcome.
+var pgUnsure = []string{pgConnection, pgIncomplete, pgResources, pgOperator, pgSystem, pgInternal}

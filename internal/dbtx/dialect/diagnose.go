@@ -13,7 +13,8 @@ import (
 // them.
 func diagnoseMySQL(ctx context.Context, c *sql.Conn, s Session) (found []doctor.Finding, err error) {
 	known, err := mysqlValues(ctx, c, `SHOW SESSION VARIABLES WHERE Variable_name IN ('tx_isolation', 'transaction_isolation',
-		'innodb_flush_log_at_trx_commit', 'log_bin', 'sync_binlog', 'binlog_format')`)
+		'innodb_flush_log_at_trx_commit', 'log_bin', 'sync_binlog', 'binlog_format',
+		'autocommit', 'completion_type')`)
 	if err != nil {
 		return nil, fmt.Errorf("read the settings: %w", err)
 	}
@@ -33,8 +34,8 @@ func diagnoseMySQL(ctx context.Context, c *sql.Conn, s Session) (found []doctor.
 	return found, nil
 }
 
-// judgeMySQL returns what is wrong with the settings of a server. A setting that the server does not
-// name is reported as unchecked: the server may only resemble MySQL.
+// judgeMySQL returns the faults in a server's settings. A setting that the server does not name is
+// reported as unchecked: the server may only resemble MySQL.
 func judgeMySQL(known map[string]string) (found []doctor.Finding) {
 	const byHand = "look at the setting by hand, or ask the provider"
 	switch level := cmp.Or(known["transaction_isolation"], known["tx_isolation"]); level {
@@ -43,6 +44,12 @@ func judgeMySQL(known map[string]string) (found []doctor.Finding) {
 		found = append(found, doctor.DBIsolation.Unread("the session", "transaction_isolation", byHand))
 	default:
 		found = append(found, doctor.DBIsolation.Found("the session", "the isolation level is %s", level))
+	}
+	if known["autocommit"] == "OFF" {
+		found = append(found, doctor.DBAutocommit.Found("the session", "autocommit is OFF: what the program writes outside of a transaction is not committed, and each read there leaves a transaction open"))
+	}
+	if value := known["completion_type"]; value == "CHAIN" || value == "RELEASE" {
+		found = append(found, doctor.DBAutocommit.Found("the session", "completion_type = %s: a COMMIT leaves the connection in another transaction, or closes it", value))
 	}
 	durable := []string{"innodb_flush_log_at_trx_commit"}
 	if known["log_bin"] == "ON" {

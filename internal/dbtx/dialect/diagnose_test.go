@@ -3,6 +3,7 @@ package dialect
 import (
 	"fmt"
 	"maps"
+	"strings"
 	"testing"
 
 	"github.com/belaygo/belay/internal/doctor"
@@ -28,6 +29,13 @@ func TestSettingsThatAreNotNamed(t *testing.T) {
 		want := fmt.Sprintf("not checked: could not read %s: the server does not name it", name)
 		if len(found) != 1 || found[0].Check != check.Name || found[0].Severity != doctor.Unchecked || found[0].Problem != want {
 			t.Errorf("without %s: found %v", name, found)
+		}
+	}
+	for name, value := range map[string]string{"autocommit": "OFF", "completion_type": "CHAIN"} {
+		known := maps.Clone(sound)
+		known[name] = value
+		if found := judgeMySQL(known); len(found) != 1 || found[0].Check != doctor.DBAutocommit.Name || !strings.Contains(found[0].Problem, name) {
+			t.Errorf("with %s = %s: found %v", name, value, found)
 		}
 	}
 	if found := judgeMySQL(map[string]string{"tx_isolation": "REPEATABLE-READ", "innodb_flush_log_at_trx_commit": "1", "log_bin": "OFF"}); found != nil {

@@ -9,17 +9,17 @@ import (
 	"github.com/belaygo/belay/internal/pgsync"
 )
 
-// A Dialect is what the guarded transaction must know about a database.
+// A Dialect has the properties of a database that the guarded transaction needs.
 type Dialect struct {
 	Name  string
 	Begin string
-	Share string // what makes a SELECT read the newest committed row and hold it; empty = a plain one does
+	Share string // makes a SELECT read the newest committed row and lock it; empty = a plain one reads it
 	// Aborts: after an error a transaction takes no statement but a ROLLBACK.
 	Aborts bool
-	// ReadSession returns what the server says of a connection.
+	// ReadSession reads the session of a connection.
 	ReadSession func(context.Context, *sql.Conn) (Session, error)
-	// Loses, if there is one, says by which setting of a connection a commit that was
-	// acknowledged may be lost, and what to set; "" if by none.
+	// Loses, if there is one, returns the setting of a connection by which an
+	// acknowledged commit may be lost, and its fix; "" if there is none.
 	Loses func(context.Context, *sql.Conn) (why, fix string, err error)
 	// Diagnose, if there is one, finds other settings of a connection and rights of its user
 	// that Belay needs otherwise.
@@ -27,7 +27,8 @@ type Dialect struct {
 	// Clock is a query for the server's time in microseconds since 1970; empty where it is
 	// this host's.
 	Clock string
-	// MaxConnections is a query for how many connections the server takes; likewise.
+	// MaxConnections is a query for the server's limit of connections; empty if it has
+	// none.
 	MaxConnections string
 	// ReadTransaction, if there is one, returns the number of the transaction, and reports
 	// whether s is the session that has it: behind a pooler it may be another.
@@ -35,27 +36,28 @@ type Dialect struct {
 	// Restarted reports whether the server has crashed or been restarted between two reads
 	// of a session.
 	Restarted func(ctx context.Context, c *sql.Conn, then, now Session) (bool, error)
-	// EndSession sees to it that a read on another connection meets all that the session
-	// will have committed, or waits for it. It returns ErrStranger if the session is another
+	// EndSession makes sure that a read on another connection sees, or waits for, all that
+	// the session will have committed. It returns ErrStranger if the session is another
 	// client's.
 	EndSession func(context.Context, *sql.Conn, Session) error
-	// CatchUp, if there is one, waits until the server has applied what its cluster has in
-	// order by now, which may have the transaction.
+	// CatchUp, if there is one, waits until the server has applied all that its cluster
+	// has ordered by now, which may include the transaction.
 	CatchUp func(context.Context, *sql.Conn, Session) error
-	// AwaitCommit, if there is one, waits until what a COMMIT of the session has made visible
-	// is durable; of any session behind a pooler.
+	// AwaitCommit, if there is one, waits until the visible writes of the session's COMMIT
+	// are durable; behind a pooler, those of any session.
 	AwaitCommit func(ctx context.Context, c *sql.Conn, s Session, pooled bool) error
 	// Barrier, if there is one, reports whether to end a transaction with a COMMIT, which then
-	// waits until all that was read in it is as safe as a commit that is acknowledged.
+	// waits until all rows read in it are as safe as an acknowledged commit.
 	Barrier func(context.Context, *sql.Conn) (bool, error)
-	// EndTransaction does so by the number of a transaction, where transactions have one.
+	// EndTransaction does what EndSession does, by the number of a transaction, where
+	// transactions have one.
 	EndTransaction func(ctx context.Context, c *sql.Conn, number string) error
-	// Writer returns an error if the server takes no writes now. What was read there before
-	// is final only if it does: the writer by now may be another server, which has commits
-	// that this one lacks, or lacks some that this one shows.
+	// Writer returns an error if the server takes no writes now. Earlier reads are final
+	// only if it does: otherwise another server may be the writer by now, with commits that
+	// this one lacks, or without some that this one shows.
 	Writer func(context.Context, *sql.Conn, Session) error
-	// StillMember reports whether the server has been a member of its MySQL group all the
-	// time since the session was read: then an error of IsRefused says that nothing was
+	// StillMember reports whether the server has been a member of its MySQL group ever
+	// since the session was read, so that an error of IsRefused proves that nothing was
 	// committed. Nil where there is no such error.
 	StillMember func(context.Context, *sql.Conn, Session) (bool, error)
 }
@@ -113,7 +115,8 @@ func Of(name string) (Dialect, bool) {
 	}
 }
 
-// Statements splits query into the statements that have any words.
+// Statements splits query into the statements that have any words, as a server reads it by
+// default.
 func (d Dialect) Statements(query string) []sqltext.Statement {
-	return sqltext.Split(query, d.Name == "mysql")
+	return sqltext.Split(query, map[string]sqltext.Grammar{"mysql": sqltext.MySQL, "postgres": sqltext.Postgres}[d.Name])
 }

@@ -1,4 +1,4 @@
-// Package dialect is what Belay must know of MySQL, MariaDB, PostgreSQL and SQLite: how a
-// transaction begins, what an error means, what the server says of one of its
-// connections, and how an old session is ended. It knows no transaction of Belay's.
+// Package dialect has the differences between MySQL, MariaDB, PostgreSQL and SQLite: how
+// a transaction begins, the meaning of errors, the session of a connection, and how an
+// old session is ended. It does not know the guarded transaction.
 package dialect

@@ -21,9 +21,9 @@ func Unreachable(err error) bool {
 		sqlerr.IsPostgres(err, pgConnection, "57P", pgConnections)
 }
 
-// IsDuplicate reports that a unique index has refused a row.
+// IsDuplicate reports that a unique index has refused a row, or an EXCLUDE of PostgreSQL.
 func IsDuplicate(err error) bool {
-	return sqlerr.IsMySQL(err, erDupEntry, erDupEntryWithKey, erDupUnknownInIdx) || sqlerr.IsPostgres(err, pgUnique) ||
+	return sqlerr.IsMySQL(err, erDupEntry, erDupEntryWithKey, erDupUnknownInIdx) || sqlerr.IsPostgres(err, pgUnique, pgExclusion) ||
 		sqlerr.IsSQLite(err, sqliteConstraintPK, sqliteConstraintUQ) || errors.Is(err, gorm.ErrDuplicatedKey)
 }
 
@@ -43,31 +43,47 @@ func IsLocked(err error) bool {
 	return sqlerr.IsMySQL(err, erLockNowait, erLockWaitTimeout) || sqlerr.IsPostgres(err, pgLocked)
 }
 
-// IsSyntax reports that an old server does not know what it was sent.
+// IsNoSavepoint reports that a transaction has no savepoint of a name.
+func IsNoSavepoint(err error) bool { return sqlerr.IsMySQL(err, erNoSavepoint) }
+
+// IsSyntax reports that an old server cannot parse a statement.
 func IsSyntax(err error) bool { return sqlerr.IsMySQL(err, erParse) }
 
-// IsMissing reports that the server does not know what it was asked about, or does not show
-// it to this user. It will not the next time either.
+// IsMissing reports that the server does not know the queried object, or does not show it
+// to this user. A retry would fail, too.
 func IsMissing(err error) bool {
 	return sqlerr.IsMySQL(err, erParse, erSchemaDenied, erUnknownColumn, erUnknownTable, erTableDenied, erColumnDenied, erNoSuchTable) ||
 		sqlerr.IsPostgres(err, pgUndefined, pgUnsupported)
 }
 
-// Retryable reports whether err says that the database has rolled a transaction
-// back, or refused to begin it, because another one was in the way: a deadlock,
-// a failed serialization or certification, a busy SQLite, a migration of the table. The
-// same transaction may succeed when it is run again.
+// IsAltered reports that a table, or a column or index of one, is not as the program or the
+// server knew it.
+func IsAltered(err error) bool {
+	return sqlerr.IsMySQL(err, erTableDefChanged, erUnknownColumn, erNoSuchTable) ||
+		sqlerr.IsPostgres(err, pgUndefinedColumn, pgUndefinedTable, pgUndefinedObject, pgUnsupported)
+}
+
+// Retryable reports whether err shows that the database has rolled a transaction back,
+// or refused to begin it, because of another one: a deadlock, a failed serialization or
+// certification, a busy SQLite, a migration of the table. A retry of the transaction
+// may succeed.
 func Retryable(err error) bool {
 	return IsDeadlock(err) || IsChanged(err) || sqlerr.IsMySQL(err, erTableDefChanged, erRolledBack) || isAbortedAtCommit(err) || isUndone(err) || sqlerr.IsSQLite(err, sqliteBusy, sqliteLocked)
 }
 
-// Poisons reports whether err leaves a transaction that must not go on: the
-// server has rolled it back, its connection is gone, or a statement was cut
-// short, so that nobody knows what it did. A hook's error may be of another
-// database, and says nothing.
+// Transient reports whether a retry of the transaction may succeed a moment later: the database
+// could not be reached, takes no connections or no writes for now, or another transaction was
+// in the way.
+func Transient(err error) bool {
+	return Unreachable(err) || sqlerr.IsReadOnly(err) || IsLocked(err) || Retryable(err)
+}
+
+// Poisons reports whether the transaction must not continue after err: the server has
+// rolled it back, its connection is lost, or a statement was interrupted, so that its
+// effect is unknown. A hook's error may be of another database, and does not count.
 func (d Dialect) Poisons(err error) bool {
 	return d.Name == "mysql" && sqlerr.IsMySQL(err, erLockDeadlock, erLockTableFull, erCheckRead, erTableDefChanged) ||
-		d.Name == "postgres" && sqlerr.IsPostgres(err, pgSerialization, pgDeadlock, pgOperator, pgConnection) ||
+		d.Name == "postgres" && sqlerr.IsPostgres(err, pgSerialization, pgDeadlock, pgIncomplete, pgOperator, pgConnection) ||
 		d.Name == "sqlite" && sqlerr.IsSQLite(err, sqliteRollsBack...) ||
 		sqlerr.IsBroken(err) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }

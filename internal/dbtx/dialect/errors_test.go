@@ -33,6 +33,7 @@ func TestPoisonsPostgres(t *testing.T) {
 	for code, want := range map[string]bool{
 		"40001": true,  // changed since the snapshot
 		"40P01": true,  // deadlock
+		"40003": true,  // statement completion unknown
 		"57P01": true,  // shut down
 		"08006": true,  // connection lost
 		"23505": false, // duplicate: a savepoint may be rolled back to

@@ -8,10 +8,9 @@ import (
 	"github.com/belaygo/belay/internal/sqlerr"
 )
 
-// IsRefused reports that a COMMIT ended with the refusal of a member of a MySQL group. It
-// means that another member's transaction came first, or that this one has left the group
-// and waits no longer: then the others may have the commit in their order. See
-// Dialect.StillMember.
+// IsRefused reports that a member of a MySQL group refused a COMMIT. Either another
+// member's transaction came first, or this member has left the group and waits no longer,
+// in which case the others may have the commit in their order. See Dialect.StillMember.
 func IsRefused(err error) bool { return sqlerr.IsMySQL(err, erRolledBack) }
 
 // groupView returns the view of the group that the server is a member of; none if it is in

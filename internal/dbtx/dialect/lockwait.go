@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// A LockWait has the server bound how long a statement waits for another transaction's
-// lock. A context would not do that: MySQL and MariaDB wait on for a client that has gone,
-// and execute the statement then.
+// A LockWait makes the server bound a statement's wait for another transaction's lock. A
+// context does not: MySQL and MariaDB wait on for a client that has disconnected, and then
+// execute the statement.
 type LockWait struct {
-	Prefix  string // goes before the statement
-	Before  string // is sent before it, "" = nothing
-	Restore string // is sent after it, unless the transaction is to be rolled back anyway
+	Prefix  string // put before the statement's text
+	Before  string // sent before the statement, "" = nothing
+	Restore string // sent after the statement, unless the transaction is to be rolled back anyway
 }
 
 // LockWait returns how to wait for d at most, in a session. MySQL and MariaDB count in
@@ -33,5 +33,5 @@ func (d Dialect) LockWait(s Session, wait time.Duration) LockWait {
 			Restore: fmt.Sprintf("SET LOCAL lock_timeout = '%s'", s.LockWait),
 		}
 	}
-	return LockWait{} // SQLite lets no other writer begin
+	return LockWait{} // no other writer can begin on SQLite
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"github.com/belaygo/belay/internal/dbtx/sqltext"
 	"github.com/belaygo/belay/internal/sqlerr"
 	"github.com/belaygo/belay/internal/wait"
 )
@@ -29,7 +30,7 @@ const (
 	erNoSuchThread     = 1094
 	erKillDenied       = 1095
 	erDuringCommit     = 1180 // with the number of an error of the engine
-	erDuringRollback   = 1181 // the same
+	erDuringRollback   = 1181 // with the number of an error of the engine
 	erParse            = 1064
 	erSchemaDenied     = 1044
 	erUnknownColumn    = 1054
@@ -44,24 +45,33 @@ const (
 	erReadOnlyServer   = 1290
 	erReadOnlyTx       = 1792
 	erReadOnlyMode     = 1836
+	erNoSavepoint      = 1305
 	erEngine           = 1030 // with the number of an error of the engine
 	erRolledBack       = 3101 // by group replication, at COMMIT
 	erTableDefChanged  = 1412 // since the snapshot
 	erOffline          = 3032 // offline_mode, as of a member that its group has put out
-	erOfflineWhy       = 6400 // the same since MySQL 9, with the reason
+	erOfflineWhy       = 6400 // as erOffline, with the reason, since MySQL 9
 	erNoText           = 3854 // a statement in the list of processes has bytes that are no text
 )
 
-// isAbortedAtCommit reports that InnoDB found at COMMIT, before anybody else heard of it,
-// that it had to roll the transaction back in favour of one that its group had certified.
-// The engine's error is told only in the text.
+// isAbortedAtCommit reports that InnoDB found at COMMIT, before the group received the
+// transaction, that it had to roll it back in favour of a certified one. Only the text
+// has the engine's error.
 func isAbortedAtCommit(err error) bool {
 	e, ok := errors.AsType[*mysql.MySQLError](err)
 	return ok && e.Number == erDuringCommit && strings.HasPrefix(e.Message, "Got error 149 ")
 }
 
-// isUndone reports that a transaction has lost its savepoints: see Session.Yields.
+// ErrUndone is the error of a transaction that the server has undone silently: see
+// [Session.HoldsBack].
+var ErrUndone = errors.New("dbguard: the server has undone the transaction in favour of another")
+
+// isUndone reports that a transaction has lost its savepoints, on Galera all of them with
+// itself: see Session.Yields.
 func isUndone(err error) bool {
+	if errors.Is(err, ErrUndone) {
+		return true
+	}
 	e, ok := errors.AsType[*mysql.MySQLError](err)
 	return ok && (e.Number == erEngine || e.Number == erDuringRollback) && strings.HasPrefix(e.Message, "Got error 153 ")
 }
@@ -71,7 +81,7 @@ func readMySQLSession(ctx context.Context, c *sql.Conn) (Session, error) {
 	read := time.Now().Round(0) // by the wall clock: the other one stands while this machine is suspended
 	known, err := mysqlValues(ctx, c, `SHOW SESSION VARIABLES WHERE Variable_name IN
 		('pseudo_thread_id', 'version', 'tx_isolation', 'transaction_isolation', 'innodb_rollback_on_timeout',
-		'innodb_snapshot_isolation', 'innodb_lock_wait_timeout', 'sql_mode',
+		'innodb_snapshot_isolation', 'innodb_lock_wait_timeout', 'sql_mode', 'autocommit',
 		'hostname', 'port', 'server_id', 'server_uuid', 'server_uid', 'gtid_domain_id', 'wsrep_node_name',
 		'wsrep_on', 'wsrep_sync_wait', 'group_replication_consistency', 'group_replication_single_primary_mode',
 		'group_replication_group_name', 'rpl_semi_sync_master_enabled', 'rpl_semi_sync_source_enabled')`)
@@ -96,18 +106,31 @@ func readMySQLSession(ctx context.Context, c *sql.Conn) (Session, error) {
 		View:             view,
 		SemiSync:         cmp.Or(known["rpl_semi_sync_source_enabled"], known["rpl_semi_sync_master_enabled"]) == "ON",
 		Yields:           yieldsMySQL(known),
+		Autocommit:       known["autocommit"] == "ON",
 		Snapshot:         cmp.Or(known["transaction_isolation"], known["tx_isolation"]) == "REPEATABLE-READ",
 		TimeoutRollsBack: rollback == "ON" || rollback == "1",
 		Strict:           strings.Contains(known["sql_mode"], "STRICT_"),
+		Grammar:          grammarOfMySQL(known["sql_mode"]),
 		RefusesChanged:   known["innodb_snapshot_isolation"] == "ON",
 		Behind:           behindMySQL(known),
 		LockWait:         known["innodb_lock_wait_timeout"],
 	}, nil
 }
 
-// mysqlServer identifies a server by all that it says of itself: copies of one machine, as
-// of one image of a container, have the same name and port. MySQL has a server_uuid, which
-// a copy of the data may have as well.
+// grammarOfMySQL returns how a server with a sql_mode reads quotes.
+func grammarOfMySQL(mode string) sqltext.Grammar {
+	switch {
+	case strings.Contains(mode, "NO_BACKSLASH_ESCAPES"):
+		return sqltext.MySQLPlain
+	case strings.Contains(mode, "ANSI_QUOTES"):
+		return sqltext.MySQLANSI
+	}
+	return sqltext.MySQL
+}
+
+// mysqlServer identifies a server by all of its names and ids: copies of one machine, such
+// as containers of one image, share name and port. MySQL has a server_uuid, which a copy
+// of the data may share, too.
 func mysqlServer(known map[string]string) string {
 	parts := []string{known["hostname"] + ":" + known["port"]}
 	for _, name := range []string{"server_uuid", "server_id", "server_uid", "gtid_domain_id", "wsrep_node_name"} {
@@ -118,7 +141,7 @@ func mysqlServer(known map[string]string) string {
 	return strings.Join(parts, " ")
 }
 
-// mysqlValues returns what a SHOW of variables or of the status tells.
+// mysqlValues returns the result of a SHOW of variables or of the status.
 func mysqlValues(ctx context.Context, c *sql.Conn, query string) (map[string]string, error) {
 	rows, err := c.QueryContext(ctx, query)
 	if err != nil {
@@ -137,9 +160,9 @@ func mysqlValues(ctx context.Context, c *sql.Conn, query string) (map[string]str
 }
 
 // behindMySQL reports whether a transaction may begin on a member of a cluster before it has
-// what another member has committed. With Galera the first bit of wsrep_sync_wait has START
-// TRANSACTION wait; group replication has levels, and EVENTUAL serves a backlog even on a
-// new primary.
+// another member's commit. With Galera the first bit of wsrep_sync_wait makes START
+// TRANSACTION wait; group replication has levels, and EVENTUAL serves old rows even on a new
+// primary with a backlog.
 func behindMySQL(known map[string]string) bool {
 	waits, _ := strconv.ParseUint(known["wsrep_sync_wait"], 10, 64)
 	if known["wsrep_on"] == "ON" && waits&1 == 0 {
@@ -189,11 +212,11 @@ func restartedMySQL(ctx context.Context, c *sql.Conn, then, _ Session) (bool, er
 // ErrStranger is returned by EndSession.
 var ErrStranger = errors.New("the session is another client's by now")
 
-// endMySQLSession ends a session that sleeps since some time between the begin of the
-// transaction and its COMMIT, and waits until the server has none of its number. One that has
-// done anything else is another client's. One that is in a COMMIT is only awaited: it may be
-// about to wait for a replica, and to end that wait would commit what no replica has. MariaDB
-// does not end it by a soft KILL.
+// endMySQLSession kills a session that has been idle since some time between the begin of the
+// transaction and its COMMIT, and waits until the server has no session of this ID. A session
+// that has run anything else is another client's. A session in its COMMIT is only awaited: it
+// may be about to wait for a replica, and the end of that wait would commit writes that no
+// replica has. On MariaDB a soft KILL does not end that wait.
 func endMySQLSession(ctx context.Context, c *sql.Conn, s Session) error {
 	kill := "KILL %d"
 	if s.MariaDB {
@@ -214,7 +237,7 @@ func endMySQLSession(ctx context.Context, c *sql.Conn, s Session) error {
 		case sleeps:
 			_, err = c.ExecContext(ctx, fmt.Sprintf(kill, s.ID))
 		}
-		if err == nil || sqlerr.IsMySQL(err, erNoSuchThread, erKillDenied, erNoText) { // it ends by itself if it is another user's
+		if err == nil || sqlerr.IsMySQL(err, erNoSuchThread, erKillDenied, erNoText) { // another user's session cannot be killed: it ends in time
 			err = wait.Sleep(ctx, PollInterval, nil)
 		}
 		if err != nil {

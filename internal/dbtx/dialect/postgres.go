@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/belaygo/belay/internal/dbtx/sqltext"
 	"github.com/belaygo/belay/internal/pgsync"
 	"github.com/belaygo/belay/internal/sqlerr"
 	"github.com/belaygo/belay/internal/wait"
@@ -14,26 +15,32 @@ import (
 
 // Codes of PostgreSQL's errors, and classes of them.
 const (
-	pgConnection = "08"
-	pgResources  = "53"
-	pgOperator   = "57" // shut down, cancelled
-	pgSystem     = "58"
-	pgInternal   = "XX"
-	pgUndefined  = "42" // also what the user may not see
+	pgConnection      = "08"
+	pgResources       = "53"
+	pgOperator        = "57" // shut down, cancelled
+	pgSystem          = "58"
+	pgInternal        = "XX"
+	pgUndefined       = "42" // also a name that the user may not see
+	pgUndefinedColumn = "42703"
+	pgUndefinedTable  = "42P01"
+	pgUndefinedObject = "42704" // such as an index
 
 	pgUnique        = "23505"
+	pgExclusion     = "23P01"
 	pgSerialization = "40001"
+	pgIncomplete    = "40003" // "statement completion unknown", of servers like CockroachDB
 	pgDeadlock      = "40P01"
 	pgLocked        = "55P03"
 	pgConnections   = "53300" // too many
 	pgUnsupported   = "0A000"
+	pgUnprepared    = "55000" // by Aurora, of the position in the log
 )
 
 // readPostgresSession identifies a server by its address, the system identifier and, on a primary,
 // the timeline: a copy of it that was promoted has another. A crash of one process
-// restarts the others but not the postmaster; the statistics begin anew then.
+// restarts the others but not the postmaster; the statistics start again at that time.
 func readPostgresSession(ctx context.Context, c *sql.Conn) (Session, error) {
-	var s Session
+	s := Session{Grammar: sqltext.Postgres}
 	err := c.QueryRowContext(ctx, `SELECT pg_backend_pid(),
 		format('%s:%s %s %s', host(inet_server_addr()), inet_server_port(), (SELECT system_identifier FROM pg_control_system()),
 			CASE WHEN NOT pg_is_in_recovery() THEN left(pg_walfile_name(pg_current_wal_lsn()), 8) END),
@@ -41,8 +48,8 @@ func readPostgresSession(ctx context.Context, c *sql.Conn) (Session, error) {
 		(SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()),
 		to_regproc('pg_current_xact_id_if_assigned') IS NOT NULL, current_setting('lock_timeout')`).
 		Scan(&s.ID, &s.Server, &s.Run, &s.Started, &s.Numbers, &s.LockWait)
-	if sqlerr.IsPostgres(err, pgUndefined, pgUnsupported) { // it only resembles PostgreSQL, or the rights are few
-		s = Session{}
+	if sqlerr.IsPostgres(err, pgUndefined, pgUnsupported, pgUnprepared) { // it only resembles PostgreSQL, or the rights are few
+		s = Session{Grammar: sqltext.Postgres}
 		err = c.QueryRowContext(ctx, `SELECT pg_backend_pid(), format('%s:%s', host(inet_server_addr()), inet_server_port()),
 			(SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()), current_setting('lock_timeout')`).
 			Scan(&s.ID, &s.Server, &s.Started, &s.LockWait)
@@ -54,8 +61,8 @@ func readPostgresSession(ctx context.Context, c *sql.Conn) (Session, error) {
 const postgresStart = "extract(epoch FROM pg_postmaster_start_time())"
 
 // readPostgresTransaction returns the number of the transaction, "" if it has written nothing
-// or the server does not tell. It reports whether s is the session that has it: a server
-// that was started anew counts its sessions anew.
+// or the server does not report it. It reports whether s is its session: a restarted server
+// counts its sessions from the beginning.
 func readPostgresTransaction(ctx context.Context, c *sql.Conn, s Session) (number string, own bool, err error) {
 	ofTransaction, ofServer := "''", "''"
 	if s.Numbers {
@@ -71,8 +78,8 @@ func readPostgresTransaction(ctx context.Context, c *sql.Conn, s Session) (numbe
 	return number, id == s.ID && start == then, err
 }
 
-// endPostgresSession waits until the session is gone: one that is about to commit does so
-// first, and a read does not wait for what it has inserted.
+// endPostgresSession waits until the session has ended: one that is about to commit does
+// so first, and a read does not wait for its inserted rows.
 func endPostgresSession(ctx context.Context, c *sql.Conn, s Session) error {
 	return endPostgres(ctx, c, "pid = $1 AND (backend_start = $2) IS NOT FALSE", s.ID, s.Started)
 }
@@ -83,10 +90,10 @@ func endPostgresTransaction(ctx context.Context, c *sql.Conn, number string) err
 	return endPostgres(ctx, c, "backend_xid = $1::xid8::xid", number)
 }
 
-// endPostgres ends the session that fits, and waits until none does. A session that waits
-// for the synchronous standby is left alone: its commit would be visible to others before
-// the standby has it. One that comes to wait at that moment is ended, so the message makes
-// sure that the standby has what it committed.
+// endPostgres kills the session that fits, and waits until none does. It spares a session
+// that waits for the synchronous standby: its commit would be visible to others before the
+// standby has it. A session that begins to wait at that moment is killed, so the message
+// ensures that the standby has its commit.
 func endPostgres(ctx context.Context, c *sql.Conn, fits string, args ...any) error {
 	var err error
 	for err == nil {
@@ -97,7 +104,7 @@ func endPostgres(ctx context.Context, c *sql.Conn, fits string, args ...any) err
 			err = wait.Sleep(ctx, PollInterval, nil)
 		}
 	}
-	if errors.Is(err, sql.ErrNoRows) { // it is gone
+	if errors.Is(err, sql.ErrNoRows) { // the session has ended
 		_, err = c.ExecContext(ctx, pgsync.Message)
 	}
 	if err != nil {

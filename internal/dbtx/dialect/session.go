@@ -8,37 +8,67 @@ import (
 	"sync"
 	"time"
 
+	"github.com/belaygo/belay/internal/dbtx/sqltext"
 	"github.com/belaygo/belay/internal/sqlerr"
 )
 
 // PollInterval is the pause between two reads of something that the server is about to do.
 const PollInterval = 20 * time.Millisecond
 
-// A Session is what the server says of one of its connections.
+// First is the savepoint at the begin of a transaction that may be undone unnoticed: see
+// Session.Yields and [Session.HoldsBack].
+const First = "belay_first"
+
+// A Session describes a connection, as its server reports it.
 type Session struct {
 	ID       uint64       // for KILL
-	Server   string       // where the number means something; the same after a restart
-	Read     time.Time    // on MySQL, when it had its number
-	Begun    time.Time    // when its transaction was
-	Sent     time.Time    // when the COMMIT of that was
-	Run      string       // on PostgreSQL, of the server: another after a restart or a crash
-	Started  sql.NullTime // on PostgreSQL, by the server's clock
+	Server   string       // the server that gave the ID; unchanged by a restart
+	Read     time.Time    // on MySQL, when the session had this ID
+	Begun    time.Time    // when its transaction began
+	Sent     time.Time    // when the COMMIT of its transaction was sent
+	Run      string       // on PostgreSQL, the server's run: another after a restart or a crash
+	Started  sql.NullTime // on PostgreSQL, when the session began, by the server's clock
 	Numbers  bool         // PostgreSQL 13 and newer know the number of a transaction
 	MariaDB  bool
 	Galera   bool
 	Group    bool   // the server is or was in a group of MySQL's, or is to be in one
-	View     string // of its group: another since a member came or went
+	View     string // the view of its group: another after a member joined or left
 	SemiSync bool   // MySQL's or MariaDB's commits wait for a replica
-	// Yields: a commit of another member may undo the transaction. The next statement that
-	// uses a table then ends in a deadlock, unless a SAVEPOINT comes first: MySQL forgets it
-	// there, and what follows would be committed alone. So a transaction begins with one.
+	// Yields is set if a commit of another member may undo the transaction. The next
+	// statement that uses a table then ends in a deadlock. But if a SAVEPOINT comes first,
+	// MySQL forgets the deadlock, and later statements would be committed alone. So a
+	// transaction begins with a savepoint.
 	Yields           bool
-	Snapshot         bool   // the transaction has one, which no other's commit changes
-	Strict           bool   // a value that does not fit is refused
+	Autocommit       bool // a statement outside of a transaction is committed alone
+	Snapshot         bool // the transaction has one, which no other's commit changes
+	Strict           bool // a value that does not fit is refused
+	Grammar          sqltext.Grammar
 	RefusesChanged   bool   // a row that changed since the snapshot is not written, nor locked
 	TimeoutRollsBack bool   // a lock wait that takes too long undoes the transaction
-	Behind           bool   // a transaction may begin before what others of a cluster have committed is here
+	Behind           bool   // a transaction may begin before the commits of other nodes have arrived
 	LockWait         string // how long a statement waits for a row, as a setting of the session
+}
+
+// HoldsBack reports whether the session must be without autocommit while it has a transaction.
+// Galera undoes one in favour of another node's commit, silently if it was about to prepare a
+// SELECT. Later statements would be committed alone. Without autocommit they are in another
+// transaction, which lacks [First].
+func (s Session) HoldsBack() bool { return s.Galera && s.Autocommit }
+
+// Marked reports whether a transaction begins with the savepoint [First].
+func (s Session) Marked() bool { return s.Galera || s.Yields }
+
+// Begin returns the statements that begin a transaction in the session.
+func (s Session) Begin(d Dialect) []string {
+	var all []string
+	if s.HoldsBack() {
+		all = append(all, "SET autocommit = 0")
+	}
+	all = append(all, d.Begin)
+	if s.Marked() {
+		all = append(all, "SAVEPOINT "+First)
+	}
+	return all
 }
 
 // RolledBack reports whether err is a lock wait that took too long, where that undoes the
@@ -55,8 +85,8 @@ type Sessions struct {
 	moved bool
 }
 
-// rereadInterval is how long the number of a session is believed on MySQL, where nothing
-// tells it for free: a pooler gives each transaction to another one.
+// rereadInterval is how long a session's ID is trusted on MySQL, where reading it costs
+// a statement: a pooler may give each transaction to another session.
 const rereadInterval = time.Minute
 
 // Moved reports whether a connection has been seen in two sessions.
@@ -98,8 +128,8 @@ func (s *Sessions) Of(ctx context.Context, pool *sql.DB, c *sql.Conn, d Dialect)
 	return found, nil
 }
 
-// remember forgets all when there are more than the open ones, as it does not know which
-// of them have been closed.
+// remember forgets all sessions when there are more than open connections, because it
+// does not know which of them have been closed.
 func (s *Sessions) remember(key any, found Session, open int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,6 +137,18 @@ func (s *Sessions) remember(key any, found Session, open int) {
 		s.known = make(map[any]Session)
 	}
 	s.known[key] = found
+}
+
+// ForgetOf forgets the session of a connection.
+func (s *Sessions) ForgetOf(c *sql.Conn) {
+	_ = c.Raw(func(conn any) error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if reflect.TypeOf(conn).Kind() == reflect.Pointer {
+			delete(s.known, conn)
+		}
+		return nil
+	})
 }
 
 // Forget forgets all sessions, so that each is read again.

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"database/sql"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -127,4 +128,22 @@ func connectionOf(t *testing.T, config *mysql.Config) *sql.Conn {
 	}
 	t.Cleanup(func() { _ = c.Close() })
 	return c
+}
+
+// TestBeginOfASession: only where a transaction may be undone unnoticed its begin costs more.
+func TestBeginOfASession(t *testing.T) {
+	d, _ := Of("mysql")
+	for _, tt := range []struct {
+		session Session
+		want    []string
+	}{
+		{Session{Autocommit: true}, []string{d.Begin}},
+		{Session{Yields: true, Autocommit: true}, []string{d.Begin, "SAVEPOINT " + First}},
+		{Session{Galera: true, Autocommit: true}, []string{"SET autocommit = 0", d.Begin, "SAVEPOINT " + First}},
+		{Session{Galera: true}, []string{d.Begin, "SAVEPOINT " + First}},
+	} {
+		if got := tt.session.Begin(d); !slices.Equal(got, tt.want) {
+			t.Errorf("%+v begins with %q, want %q", tt.session, got, tt.want)
+		}
+	}
 }

@@ -11,6 +11,6 @@ const (
 	sqliteBusySnapshot = 517
 )
 
-// sqliteRollsBack are NOMEM, INTERRUPT, IOERR, CORRUPT and FULL, after which SQLite may
-// roll back by itself.
+// sqliteRollsBack are NOMEM, INTERRUPT, IOERR, CORRUPT and FULL, at which SQLite may
+// roll back.
 var sqliteRollsBack = []int{7, 9, sqliteIO, 11, 13}

@@ -10,8 +10,8 @@ import (
 // errNoWriter is returned by Dialect.Writer.
 var errNoWriter = errors.New("the server takes no writes now")
 
-// mysqlWriter asks for the switch that a failover turns, and a member of a cluster whether
-// it belongs to the majority.
+// mysqlWriter reads the setting that a failover switches and, on a member of a cluster,
+// whether it belongs to the majority.
 func mysqlWriter(ctx context.Context, c *sql.Conn, s Session) error {
 	known, err := mysqlValues(ctx, c, `SHOW GLOBAL VARIABLES WHERE Variable_name IN ('read_only', 'super_read_only', 'innodb_read_only')`)
 	for name, value := range known {
@@ -72,7 +72,7 @@ func postgresWriter(ctx context.Context, c *sql.Conn, _ Session) error {
 	return notAsked(err)
 }
 
-// notAsked says what was asked when err came.
+// notAsked adds the failed query to err.
 func notAsked(err error) error {
 	if err != nil && !errors.Is(err, errNoWriter) {
 		return fmt.Errorf("ask whether the server takes writes: %w", err)

@@ -1,5 +1,5 @@
-// Package evidence judges conflicts: it finds out which protected row a conflict met, and
-// whether another writer wrote that row while this caller had the lock. It reads the row
-// as of the snapshot, as it is committed now, and after the rollback, and compares that
-// with what the operation saw first.
+// Package evidence collects the evidence for conflicts: which protected row a conflict
+// met, and whether another writer wrote that row while this caller had the lock. It reads
+// the row as of the snapshot, as it is committed now, and after the rollback, and
+// compares the readings with the operation's first one.
 package evidence

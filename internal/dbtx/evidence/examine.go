@@ -32,10 +32,10 @@ func (j *Judge) examine(c *inquiry) error {
 	return nil
 }
 
-// examineOne compares a suspect as it was read plainly with what is committed now. After
-// a duplicate among several rows it reads anew only those that were not found.
+// examineOne compares the plain reading of a suspect with the row as it is committed
+// now. After a duplicate among several rows it rereads only those that were not found.
 func (j *Judge) examineOne(ctx context.Context, c *inquiry, s *suspect, plain protected.Reading) error {
-	if !s.sure && !plain.Found { // a lock on what is not there would stop others
+	if !s.sure && !plain.Found { // a lock on a missing row would block others
 		c.open = true
 		return nil
 	}
@@ -57,8 +57,8 @@ func (j *Judge) examineOne(ctx context.Context, c *inquiry, s *suspect, plain pr
 
 // Complete completes the evidence of the open conflicts after the rollback. It reads by
 // inNewTransaction, which runs a function in a new transaction, and in another one if the
-// connection breaks. All that the transaction wrote is gone, even by triggers, so the rows
-// are as others left them. Complete returns the error of inNewTransaction.
+// connection breaks. All writes of the transaction are undone, even those of triggers, so
+// the rows are as others left them. Complete returns the error of inNewTransaction.
 func (j *Judge) Complete(inNewTransaction func(func(context.Context) error) error) error {
 	j.mu.Lock()
 	open := slices.Clone(j.inquiries)
@@ -77,14 +77,15 @@ func (j *Judge) Complete(inNewTransaction func(func(context.Context) error) erro
 	for _, c := range open {
 		c.open = false
 		if c.clean && (c.ownIndex || c.Kind == dbguard.Stale || !j.Reader.Dialect.Aborts) {
-			// No write of its own was in the way, nor, as PostgreSQL names the index, another row.
+			// Neither a write of this transaction was in the way nor, as PostgreSQL names the
+			// index, another row.
 			j.unread(c)
 		}
 	}
 	return err
 }
 
-// reread compares suspects with what this operation saw first.
+// reread compares suspects with this operation's first readings.
 func (j *Judge) reread(ctx context.Context, c *inquiry, suspects []*suspect) error {
 	for _, s := range suspects {
 		now, err := j.Reader.Read(ctx, s.row, c.Kind == dbguard.Stale, "")
@@ -100,7 +101,7 @@ func (j *Judge) reread(ctx context.Context, c *inquiry, suspects []*suspect) err
 }
 
 // Resume rereads suspects of open conflicts when a rollback to a savepoint has made a
-// transaction take reads again: those that it has not written. It may yet be committed.
+// transaction readable again: those that it has not written. It may still be committed.
 func (j *Judge) Resume() {
 	j.mu.Lock()
 	conflicts := j.inquiries

@@ -41,8 +41,8 @@ func (j *Judge) NoteMissing(ctx context.Context, rows []*protected.Row) {
 	}
 }
 
-// Saw notes what a query has returned of a row. If the row has changed since this
-// operation saw it first, another writer has written it: Saw returns that conflict.
+// Saw notes a row that a query has returned. If the row has changed since this
+// operation saw it first, another writer has written it, and Saw returns that conflict.
 func (j *Judge) Saw(r *protected.Row, now protected.Reading) *dbguard.ConflictError {
 	if first := j.Memory.See(r, now); first.ChangedTo(now) {
 		return j.confirm(r, first)
@@ -62,8 +62,8 @@ func (j *Judge) confirm(r *protected.Row, first protected.Reading) *dbguard.Conf
 	if err != nil || now.Locked || !first.ChangedTo(now) {
 		return nil
 	}
-	c := &dbguard.ConflictError{Kind: dbguard.Stale, Table: r.Table, Columns: r.Columns(), Key: r.Key}
-	c.Evidence = dbguard.Evidence{Protected: true, Found: now.Found, Changed: true, Behind: j.Reader.Session.Behind, Version: first.Version, FoundVersion: now.Version}
+	c := &dbguard.ConflictError{Kind: dbguard.Stale, Table: r.Table, Columns: r.Columns(), Key: r.Key, Subject: subject(r)}
+	c.Evidence = dbguard.Evidence{Protected: true, Found: now.Found, Changed: true, Shared: j.byParent(r, now), Behind: j.Reader.Session.Behind, Version: first.Version, FoundVersion: now.Version}
 	j.keep(&inquiry{ConflictError: c})
 	return c
 }

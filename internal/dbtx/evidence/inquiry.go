@@ -4,25 +4,42 @@ import (
 	"slices"
 
 	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/internal/dbtx/protected"
 )
 
-// An inquiry is what is being found out about a conflict.
+// An inquiry collects the evidence for one conflict.
 type inquiry struct {
 	*dbguard.ConflictError
 	suspects []*suspect
-	resumed  bool  // it was looked at behind a savepoint
-	clean    bool  // the transaction had written none of the suspects
+	resumed  bool  // it was reread after the rollback to a savepoint
+	clean    bool  // the transaction had not written any suspect
 	open     bool  // the evidence is complete only after the rollback
 	ownIndex bool  // the index that refused the insert protects all of its rows
-	doubtful bool  // it is about some row of the database: it counts only if a suspect has changed
-	of       []int // the calls whose rows it is about, where several share the transaction
+	doubtful bool  // some row of the database was in conflict: it counts only if a suspect has changed
+	of       []int // the calls whose rows were in conflict, where several share the transaction
 }
 
-// byKey returns an inquiry into the conflict for each key that protects suspects, or none
-// if there is one key.
+// about notes the protected row of the conflict.
+func (c *inquiry) about(r *protected.Row) {
+	c.Columns, c.Key, c.Subject = r.Columns(), r.Key, subject(r)
+}
+
+// subject returns the operation's relation to a protected row.
+func subject(r *protected.Row) dbguard.Subject {
+	if r.Kept {
+		return dbguard.ClaimRow
+	}
+	return dbguard.ProtectedRow
+}
+
+// byKey returns an inquiry into the conflict for each key that protects suspects, and one for
+// the claims under it, or none if there is one of these.
 func (c *inquiry) byKey() (each []*inquiry) {
 	for _, s := range c.suspects {
-		i := slices.IndexFunc(each, func(one *inquiry) bool { return one.suspects[0].row.Key == s.row.Key })
+		i := slices.IndexFunc(each, func(one *inquiry) bool {
+			first := one.suspects[0].row
+			return first.Key == s.row.Key && first.Kept == s.row.Kept
+		})
 		if i < 0 {
 			conflict := *c.ConflictError
 			each = append(each, &inquiry{ConflictError: &conflict, open: c.open, doubtful: c.doubtful})
@@ -37,7 +54,7 @@ func (c *inquiry) byKey() (each []*inquiry) {
 }
 
 // weight orders the conflicts of a transaction: the proof of another writer weighs
-// most, and a conflict that says nothing about other callers least.
+// most, and a conflict without a trace of other callers least.
 func weight(e dbguard.Evidence) int {
 	switch {
 	case e.Changed:
@@ -48,6 +65,6 @@ func weight(e dbguard.Evidence) int {
 	return 0
 }
 
-// proven reports whether no more suspects need to be looked at after s. Of several calls
-// each is told what it has met itself.
+// proven reports whether no more suspects need to be examined after s. Calls that share
+// the transaction each get the conflicts of their own rows.
 func (c *inquiry) proven(s *suspect) bool { return c.Evidence.Changed && s.row.Of == 0 }

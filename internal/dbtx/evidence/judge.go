@@ -45,8 +45,8 @@ func (j *Judge) Stale(stmt *gorm.Statement, expected models.Expected, conflict *
 	j.judge(&inquiry{ConflictError: conflict, suspects: j.suspectsOfUpdate(stmt, expected)})
 }
 
-// judge collects the evidence for a conflict. What the row of one key shows must not hide
-// what that of another does, so a conflict on rows of several keys is also one of each key.
+// judge collects the evidence for a conflict. The row of one key must not hide the evidence
+// of another key's row, so a conflict on rows of several keys is also one of each key.
 func (j *Judge) judge(c *inquiry) {
 	if len(c.suspects) == 0 {
 		return
@@ -59,11 +59,11 @@ func (j *Judge) judge(c *inquiry) {
 }
 
 // inquire collects the evidence for a conflict, and keeps it. The conflict remains open
-// until the rollback if the transaction takes no reads, or has written what it would
+// until the rollback if the transaction takes no reads, or has written the rows to
 // read.
 func (j *Judge) inquire(c *inquiry) {
 	c.Evidence.Protected = true
-	c.Columns, c.Key = c.suspects[0].row.Columns(), c.suspects[0].row.Key
+	c.about(c.suspects[0].row)
 	c.clean = true
 	for _, s := range c.suspects {
 		s.clean = !j.Journal.Touched(s.row)
@@ -86,11 +86,11 @@ func (j *Judge) Doubt(err error) {
 	}
 	if len(c.suspects) > 0 {
 		c.Evidence.Protected = true
-		first := c.suspects[0].row
-		c.Table, c.Columns, c.Key = first.Table, first.Columns(), first.Key
+		c.about(c.suspects[0].row)
+		c.Table = c.suspects[0].row.Table
 		j.keep(c)
 		for _, one := range c.byKey() {
-			one.Key = one.suspects[0].row.Key
+			one.about(one.suspects[0].row)
 			j.keep(one)
 		}
 	}
@@ -107,8 +107,8 @@ func (j *Judge) keep(c *inquiry) {
 	j.inquiries = append(j.inquiries, c)
 }
 
-// Conflicts returns the weightiest conflict on a row of each key so far, the weightiest of
-// all first. Their evidence is complete after Complete.
+// Conflicts returns the weightiest conflict on a row of each key so far, and on a claim under
+// it, the weightiest of all first. Their evidence is complete after Complete.
 func (j *Judge) Conflicts() (weightiest []*dbguard.ConflictError) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -116,7 +116,7 @@ func (j *Judge) Conflicts() (weightiest []*dbguard.ConflictError) {
 		if c.doubtful && !c.Evidence.Changed {
 			continue
 		}
-		switch i := slices.IndexFunc(weightiest, func(w *dbguard.ConflictError) bool { return w.Key == c.Key }); {
+		switch i := slices.IndexFunc(weightiest, func(w *dbguard.ConflictError) bool { return w.Key == c.Key && w.Subject == c.Subject }); {
 		case i < 0:
 			weightiest = append(weightiest, c.ConflictError)
 		case weight(c.Evidence) > weight(weightiest[i].Evidence):
@@ -129,8 +129,8 @@ func (j *Judge) Conflicts() (weightiest []*dbguard.ConflictError) {
 	return weightiest
 }
 
-// Of returns the calls that share the transaction and whose rows conflicts are about, none
-// if one is about a row of all.
+// Of returns the numbers of the calls whose rows were in conflict, or nil if a shared row
+// was.
 func (j *Judge) Of() (calls []int) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

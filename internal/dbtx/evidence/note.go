@@ -10,7 +10,8 @@ import (
 	"github.com/belaygo/belay/internal/dbtx/protected"
 )
 
-// note makes evidence of a suspect as it was read, if it changed or the statement met it.
+// note adds the reading of a suspect to the evidence, if the row changed or the statement
+// met it.
 func (j *Judge) note(ctx context.Context, c *inquiry, s *suspect, now protected.Reading, changed bool) error {
 	if !changed {
 		met, err := j.met(ctx, c, s, now)
@@ -29,14 +30,15 @@ func (j *Judge) note(ctx context.Context, c *inquiry, s *suspect, now protected.
 		Version:      version,
 		FoundVersion: now.Version,
 	}
-	if changed && !now.Found && j.Reader.Facts(s.row.Table).Cascades {
-		e.Shared = true // with the key of the row that it was deleted with
+	if changed && j.byParent(s.row, now) {
+		e.Shared = true // with the key of the row that it refers to
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	c.of = append(c.of, s.row.Of)
 	if !c.Evidence.Found || weight(e) > weight(c.Evidence) {
-		c.Evidence, c.Columns, c.Key = e, s.row.Columns(), s.row.Key
+		c.Evidence = e
+		c.about(s.row)
 		if c.doubtful { // or the statement has named it
 			c.Table = s.row.Table
 		}
@@ -44,7 +46,17 @@ func (j *Judge) note(ctx context.Context, c *inquiry, s *suspect, now protected.
 	return nil
 }
 
-// shared reports whether r may have a second key beside its own.
+// byParent reports whether a write to a row that r refers to may explain the present reading
+// of r: a foreign key may delete r or change its identity, and never raises its version.
+func (j *Judge) byParent(r *protected.Row, now protected.Reading) bool {
+	if first, seen := j.Memory.Recall(r); seen && first.Found && now.Found && now.Version > first.Version {
+		return false
+	}
+	facts := j.Reader.Facts(r.Table)
+	return !now.Found && facts.Cascades || facts.Rewrites(r.Identifying())
+}
+
+// shared reports whether another key may protect r, too.
 func (j *Judge) shared(c *inquiry, r *protected.Row) bool {
 	return r.Followed || j.Rows.Several(r.Key) || c.Evidence.Shared && c.Key == r.Key
 }

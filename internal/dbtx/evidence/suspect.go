@@ -15,12 +15,12 @@ import (
 
 // A suspect is a protected row that a refused statement may have met. If the values are
 // equal in Go, it has; if integers differ, it has not. In all other cases a query
-// decides: a database may compare and keep values in its own way.
+// decides: a database may compare and store values in its own way.
 type suspect struct {
 	row    *protected.Row
 	sure   bool              // the values are equal in Go
 	ask    clause.Expression // that row is the statement's; nil if the primary key decides
-	given  [][]any           // what an INSERT gives the columns of row; nil is left to the database
+	given  [][]any           // the values of an INSERT for the columns of row; the database chooses for nil
 	loaded []loadedKey       // the rows that an UPDATE expected
 
 	clean    bool // the transaction had not written row before the conflict
@@ -74,7 +74,7 @@ func (j *Judge) suspectsOfInsert(stmt *gorm.Statement) (suspects []*suspect) {
 		if sure[r] {
 			continue
 		}
-		if r.Of != 0 { // of a call whose turn to insert has not come
+		if r.Of != 0 { // its call has not inserted yet
 			suspects = append(suspects, &suspect{row: r, sure: true, given: [][]any{r.Values}})
 			continue
 		}
@@ -94,8 +94,8 @@ func (j *Judge) suspectsOfInsert(stmt *gorm.Statement) (suspects []*suspect) {
 	return suspects
 }
 
-// givenBy returns what an inserted row gives the columns of r, and the condition under
-// which it is r. The condition is nil if it can't be.
+// givenBy returns an inserted row's values for the columns of r, and the condition
+// under which it is r. The condition is nil if it cannot be.
 func givenBy(r *protected.Row, stmt *gorm.Statement, value func(column string) any) (given []any, ask clause.Expression) {
 	var conds []clause.Expression
 	for i, f := range r.Fields {

@@ -7,11 +7,10 @@ import (
 	"github.com/belaygo/belay/internal/dbtx/protected"
 )
 
-// Coverage is what stands between the writes of a transaction and another writer when
-// there is no lock.
+// Coverage describes how the database protects the writes of a transaction without a
+// lock.
 type Coverage struct {
-	// Wrote: a statement wrote something, whatever it was, or called a function that may
-	// have.
+	// Wrote is set if a statement wrote anything, or called a function that may have.
 	Wrote bool
 	// Covered: the transaction wrote at least one row that a key protects. It wrote
 	// every such row by a plain insert, or by a versioned update or delete that matched

@@ -1,5 +1,5 @@
-// Package journal notes what a transaction writes: by which kind of statement, to which
-// rows, and as what they were left. That decides what the database would refuse a
-// second time (Coverage) and whether a row shows what others wrote (Touched). It also
-// decides what a row proves that is found after a COMMIT without an answer (Image).
+// Package journal records a transaction's writes: the kind of each statement, its rows,
+// and their new values. From these it derives which writes the database would refuse a
+// second time (Coverage), whether a row shows other writers' changes (Touched), and the
+// proof in a row after a COMMIT without an answer (Image).
 package journal

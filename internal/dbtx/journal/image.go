@@ -13,23 +13,23 @@ import (
 	"github.com/belaygo/belay/internal/dbtx/protected"
 )
 
-// An Image is what a transaction has made of a protected Row: enough to recognize its
+// An Image is a protected Row as a transaction has written it: enough to recognize the
 // write.
 type Image struct {
 	Row       *protected.Row
-	Schema    *schema.Schema // of the model that was written: another may have named the row
+	Schema    *schema.Schema // the schema of the written model: another model may have named the row
 	key       []any          // primary key; nil = not known
 	guessed   bool           // the key may be another
 	generated bool           // the database made the key, for this row alone
 	inserted  bool
 	deleted   bool
-	vague     bool            // it may be as it was before, or nobody knows how it is
-	From      dbguard.Version // before the transaction
+	vague     bool            // the write may have left the row as it was, or its result is unknown
+	From      dbguard.Version // the version before the transaction
 	version   dbguard.Version // 0 = the row has none
 	stamp     dbguard.Stamp   // 0 = the row has none
 }
 
-// Inserted returns what a plain INSERT has made of those of the rows that it met.
+// Inserted returns the images of those rows that a plain INSERT has written.
 func Inserted(rows *protected.Rows, stmt *gorm.Statement) (images []Image) {
 	named, restricted := stmt.SelectAndOmitColumns(true, false)
 	omitted := func(f *schema.Field) bool {
@@ -101,8 +101,7 @@ func returns(stmt *gorm.Statement, f *schema.Field) bool {
 		}))
 }
 
-// Updated returns what a versioned UPDATE or DELETE has made of those of the rows that it
-// met.
+// Updated returns the images of those rows that a versioned UPDATE or DELETE has written.
 func Updated(rows *protected.Rows, stmt *gorm.Statement, expected models.Expected) (images []Image) {
 	stamp := models.Assigned[dbguard.Stamp](stmt)
 	for _, loaded := range expected.Rows {

@@ -10,8 +10,8 @@ import (
 	"github.com/belaygo/belay/internal/dbtx/sqltext"
 )
 
-// A Journal notes what the statements of a transaction wrote, and what has to be undone in
-// memory when they are. It is safe for concurrent use.
+// A Journal records the writes of a transaction's statements, and the functions that undo
+// them in memory. It is safe for concurrent use.
 type Journal struct {
 	facts   func(table string) catalogue.Facts
 	unshown bool
@@ -26,14 +26,14 @@ type Journal struct {
 	savepoints []savepoint
 }
 
-// A savepoint is how far the transaction was when it was set.
+// A savepoint has the lengths of the journal when it was set.
 type savepoint struct {
 	name         string
 	writes, undo int
 }
 
-// New returns a journal. facts returns those of a table; unshown says that not all users
-// are shown the triggers, as on MySQL and MariaDB.
+// New returns a journal. facts returns the facts of a table; unshown is set if some
+// users see no triggers, as on MySQL and MariaDB.
 func New(facts func(table string) catalogue.Facts, unshown bool) *Journal {
 	return &Journal{facts: facts, unshown: unshown}
 }
@@ -72,15 +72,25 @@ func (j *Journal) Note(st sqltext.Statement) {
 	}
 }
 
-// Mark is called right before gorm sends a statement, and Classify right after
-// it: what was noted between is the statement's own.
+// NoteEmpty notes the server's report that the last statement has written no row. The
+// report does not cover triggers and routines.
+func (j *Journal) NoteEmpty() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if n := len(j.writes); n > 0 {
+		j.writes[n-1].Empty = true
+	}
+}
+
+// Mark is called right before gorm sends a statement, and Classify right after it: the
+// writes noted in between are the statement's.
 func (j *Journal) Mark() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.marked = len(j.writes)
 }
 
-// Classify says what the marked statement was.
+// Classify records the kind of the marked statement.
 func (j *Journal) Classify(w Write) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -102,6 +112,14 @@ func (j *Journal) Wrote() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.called || len(j.writes) > 0
+}
+
+// WroteRows reports whether a statement may have written a row: the server did not report
+// that it wrote none.
+func (j *Journal) WroteRows() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.ContainsFunc(j.writes, func(w Write) bool { return !w.Empty })
 }
 
 // OnlyKept reports whether nothing was written but rows that are kept.
@@ -139,14 +157,24 @@ func (j *Journal) touched(r *protected.Row, before bool) bool {
 	for i := range writes {
 		w := &writes[i]
 		if w.How == Raw || w.mayBeTo(r.Table) && (!w.Whole || slices.Contains(w.Rows, r)) ||
-			j.facts(w.Table).Triggers || w.Deletes && j.facts(r.Table).Cascades {
+			j.facts(w.Table).Triggers || j.byParent(w, r) {
 			return true
 		}
 	}
 	return false
 }
 
-// OnRollback has f called by Undo, or by RolledBackTo a savepoint set before.
+// byParent reports whether a write to a row that r refers to may have deleted r or changed its
+// identity by a foreign key.
+func (j *Journal) byParent(w *Write, r *protected.Row) bool {
+	if w.How == Plain || r.Kept {
+		return false
+	}
+	facts := j.facts(r.Table)
+	return w.Deletes && facts.Cascades || facts.Rewrites(r.Identifying())
+}
+
+// OnRollback makes Undo call f, or RolledBackTo for an earlier savepoint.
 func (j *Journal) OnRollback(f func()) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -176,8 +204,7 @@ func (j *Journal) Saved(name string) {
 	j.savepoints = append(j.savepoints, savepoint{name, len(j.writes), len(j.undo)})
 }
 
-// RolledBackTo cuts back what was written since the savepoint, and undoes what
-// was changed in memory.
+// RolledBackTo drops the writes since the savepoint, and undoes them in memory.
 func (j *Journal) RolledBackTo(name string) {
 	j.mu.Lock()
 	i := len(j.savepoints) - 1
@@ -196,7 +223,7 @@ func (j *Journal) RolledBackTo(name string) {
 	runAll(undo)
 }
 
-// runAll runs what undoes changes, in the reverse order.
+// runAll calls the undo functions, in the reverse order.
 func runAll(undo []func()) {
 	for _, f := range slices.Backward(undo) {
 		f()

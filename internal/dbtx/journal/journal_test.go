@@ -26,7 +26,7 @@ func TestFunctionMayWrite(t *testing.T) {
 	there, elsewhere := &protected.Row{Table: "orders"}, &protected.Row{Table: "stocks"}
 	for query, want := range map[string]bool{"SELECT sell(1)": true, "SELECT count(*) FROM orders": false} {
 		j := New(nil, false)
-		j.Note(sqltext.Split(query, true)[0])
+		j.Note(sqltext.Split(query, sqltext.MySQL)[0])
 		if j.Wrote() != want || j.Coverage(nil).Wrote != want {
 			t.Errorf("%s: wrote is %v, want %v", query, j.Wrote(), want)
 		}

@@ -6,13 +6,14 @@ import (
 	"github.com/belaygo/belay/internal/dbtx/protected"
 )
 
-// Images returns what the writes of a transaction, one after the other, have
-// made of rows, as far as that can be recognised.
-func Images(writes []Write) (images []Image) {
-	for _, w := range writes {
+// Images returns the rows as the writes of a transaction, one after the other, have
+// left them, as far as they can be recognized.
+func (j *Journal) Images() (images []Image) {
+	for _, w := range j.Writes() {
 		for i := range images {
 			img := &images[i]
-			if len(w.Images) == 0 && w.mayHaveWritten(img.Row) || img.inserted && w.mayHaveRenamed(img.Row) {
+			renamed := w.mayHaveRenamed(img.Row) || j.byParent(&w, img.Row)
+			if len(w.Images) == 0 && w.mayHaveWritten(img.Row) || img.inserted && renamed {
 				img.vague = true
 			}
 		}
@@ -23,7 +24,7 @@ func Images(writes []Write) (images []Image) {
 	return slices.DeleteFunc(images, func(i Image) bool { return i.vague })
 }
 
-// latest adds an image in place of an earlier one of the same row.
+// latest adds an image, or replaces an earlier one of its row.
 func latest(images []Image, img Image) []Image {
 	i := slices.IndexFunc(images, func(earlier Image) bool { return earlier.Row == img.Row })
 	if i < 0 {
@@ -39,9 +40,9 @@ func latest(images []Image, img Image) []Image {
 	return images
 }
 
-// ByKey returns the row by its primary key, where it may be though it is not found by its
-// name: the database may keep that in another form. It returns nil if the row was not
-// inserted, or if the key is not known.
+// ByKey returns the row named by its primary key, for an inserted row that is not found
+// by its name: the database may store that in another form. It returns nil if the row was
+// not inserted, or if the key is unknown.
 func (i Image) ByKey() *protected.Row {
 	if !i.inserted || len(i.key) == 0 || i.guessed {
 		return nil

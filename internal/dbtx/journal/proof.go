@@ -10,29 +10,29 @@ import (
 	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
 )
 
-// Outcome is what became of a transaction.
+// Outcome is the outcome of a transaction.
 type Outcome int
 
 const (
-	Unresolved   Outcome = iota // it could not be found out
+	Unresolved   Outcome = iota // the outcome is unknown
 	Committed                   // the rows are as the transaction made them
-	NotCommitted                // they are provably not
+	NotCommitted                // the rows are provably not as the transaction made them
 )
 
 func (o Outcome) String() string {
 	return [...]string{Unresolved: "unresolved", Committed: "committed", NotCommitted: "not committed"}[o]
 }
 
-// A Proof is what a row says of the commit that may have written it.
+// A Proof is the evidence in a row for or against a commit that may have written it.
 type Proof struct {
 	Outcome Outcome
-	// Held: it says so only if nobody without the lock has written the row since.
+	// Held is set if the proof holds only if no writer without the lock has written the
+	// row since.
 	Held bool
 }
 
 // Proof compares the row, the zero Value if it is not there, with the image.
-// generates says that no other row has ever had a key that the database made for
-// this one.
+// generates is set if the database never reuses a key that it has generated for a row.
 func (i Image) Proof(ctx context.Context, row reflect.Value, generates bool) Proof {
 	if !row.IsValid() {
 		return i.absent()
@@ -86,8 +86,8 @@ func (i Image) sameKey(ctx context.Context, row reflect.Value, generates bool) P
 	return Proof{}
 }
 
-// absent returns what it proves that the row is not there. A name that the database may
-// keep in another form may only not have been found.
+// absent returns the proof in the absence of the row. A row whose name the database may
+// store in another form may exist without being found.
 func (i Image) absent() Proof {
 	if i.inserted && !slices.ContainsFunc(i.Row.Values, sqlvalue.MayChange) {
 		return Proof{Outcome: NotCommitted, Held: !i.Row.Kept}

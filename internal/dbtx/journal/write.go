@@ -14,6 +14,7 @@ type Write struct {
 	Deletes bool             // it is a DELETE, which may cascade
 	Rows    []*protected.Row // that it wrote, as far as is known
 	Whole   bool             // it wrote no others
+	Empty   bool             // it wrote no row, as the server reported
 	Images  []Image          // of these rows
 }
 
@@ -22,7 +23,7 @@ type How int
 
 // The ways.
 const (
-	Raw       How = iota // SQL of the caller's own, or what gorm makes of it
+	Raw       How = iota // raw SQL, or gorm's expansion of it
 	Plain                // INSERT
 	Versioned            // UPDATE or DELETE with a compare, that matched all its rows
 	Blind                // UPDATE or DELETE without a compare, upsert, INSERT IGNORE and the like
@@ -41,8 +42,8 @@ func (w *Write) mayHaveWritten(r *protected.Row) bool {
 	return slices.Contains(w.Rows, r) || !w.covers() && w.mayBeTo(r.Table) && (w.How == Raw || len(w.Rows) == 0)
 }
 
-// mayHaveRenamed reports whether the row may have another name since, or be gone: the
-// write altered rows of its table, and that one is not known to be among them still.
+// mayHaveRenamed reports whether the write may have renamed or deleted the row: it
+// altered rows of its table, and has no image of this one.
 func (w *Write) mayHaveRenamed(r *protected.Row) bool {
 	return w.How != Plain && w.mayBeTo(r.Table) &&
 		!slices.ContainsFunc(w.Images, func(i Image) bool { return i.Row == r })

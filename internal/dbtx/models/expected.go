@@ -12,8 +12,8 @@ import (
 // SQL.
 const expectedClause = "belay:expected"
 
-// Expected notes the versions that a statement compares with, and the structs in which
-// they were found. No rows = nothing.
+// Expected has the versions that a statement compares, and the structs that hold them.
+// Without rows, it compares none.
 type Expected struct {
 	Field  *schema.Field // of the version
 	Rows   []Loaded
@@ -21,7 +21,8 @@ type Expected struct {
 	Steps  int64 // by how much an update raises the version
 }
 
-// stepsSetting is where a session keeps for how many updates one of its own stands.
+// stepsSetting is the key of a session's steps: how many updates one of its statements
+// stands for.
 const stepsSetting = "belay:steps"
 
 // WithSteps returns a session whose versioned updates raise the version by n.
@@ -43,19 +44,19 @@ type Loaded struct {
 // Build implements clause.Expression.
 func (Expected) Build(clause.Builder) {}
 
-// Keep notes in a statement what it expects.
+// Keep stores e in a statement.
 func (e Expected) Keep(stmt *gorm.Statement) {
 	stmt.Clauses[expectedClause] = clause.Clause{Expression: e}
 }
 
-// ExpectedBy returns what a statement expects. It reports false if it compares no
-// versions.
+// ExpectedBy returns the Expected of a statement. It reports false if the statement
+// compares no versions.
 func ExpectedBy(stmt *gorm.Statement) (e Expected, ok bool) {
 	e, ok = stmt.Clauses[expectedClause].Expression.(Expected)
 	return e, ok
 }
 
-// ForgetExpected removes what an earlier use of a statement expected. It reports whether
+// ForgetExpected removes the Expected of a statement's earlier use. It reports whether
 // there was one.
 func ForgetExpected(stmt *gorm.Statement) (again bool) {
 	_, again = stmt.Clauses[expectedClause]

@@ -10,8 +10,8 @@ import (
 	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
 )
 
-// FieldOf returns the column of type T, or nil. One that another hides, in an embedded
-// struct, is none.
+// FieldOf returns the column of type T, or nil. A hidden field of an embedded struct
+// does not count.
 func FieldOf[T any](s *schema.Schema) *schema.Field {
 	t := reflect.TypeFor[T]()
 	for _, f := range s.Fields {

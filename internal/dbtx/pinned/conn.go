@@ -3,6 +3,7 @@ package pinned
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 
 	"gorm.io/gorm"
@@ -14,10 +15,18 @@ import (
 
 // A Watcher is the transaction of a connection.
 type Watcher interface {
+	// Own reports whether a statement is a read of Belay's own, which may come while
+	// another statement has its turn, and after the end.
+	Own(ctx context.Context) bool
 	// Admit returns the statements of a query, or an error if they may not be sent.
 	Admit(ctx context.Context, query string) ([]sqltext.Statement, error)
 	// Took notes statements that were sent, and how the last one ended.
 	Took(query string, args []any, statements []sqltext.Statement, err error)
+	// LeaveRoutine returns an error if the routine of an earlier statement has ended the
+	// transaction. No rows may be open.
+	LeaveRoutine() error
+	// Affected notes how many rows the last statements have written, as the server reports.
+	Affected(statements []sqltext.Statement, rows int64)
 	// Learn notes an error that came with rows.
 	Learn(err error)
 	// Poison keeps the transaction from being committed.
@@ -29,11 +38,13 @@ type Watcher interface {
 // leaves out its own BEGIN and nests with savepoints. It must not embed
 // *sql.Conn, or it could begin.
 type Conn struct {
-	SQL     *sql.Conn // for statements beside those of the program
+	SQL     *sql.Conn // for statements of Belay
 	Session dialect.Session
-	Broken  bool    // it has been discarded
-	Watcher Watcher // set before the first statement
+	Broken  bool            // it has been discarded
+	Watcher Watcher         // set before the first statement
+	Done    <-chan struct{} // closed at the end of the transaction, if not before
 
+	turn    turn
 	results results
 	several bool // it takes statements while rows are open
 }
@@ -42,22 +53,37 @@ var _ gorm.Tx = (*Conn)(nil)
 
 // ExecContext implements gorm.ConnPool.
 func (c *Conn) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	statements, err := c.admit(ctx, query)
+	own := c.Watcher.Own(ctx)
+	statements, err := c.admit(ctx, query, own)
 	if err != nil {
 		return nil, err
 	}
+	defer c.leave(own)
+	ctx, cancel := c.within(ctx, own)
+	defer cancel()
 	res, err := c.SQL.ExecContext(ctx, query, args...)
 	c.Watcher.Took(query, args, statements, err)
+	if err == nil {
+		if rows, err := res.RowsAffected(); err == nil {
+			c.Watcher.Affected(statements, rows)
+		}
+	}
+	if ended := c.leaveRoutine(own); ended != nil {
+		return nil, errors.Join(ended, err)
+	}
 	return res, err
 }
 
 // QueryContext implements gorm.ConnPool.
 func (c *Conn) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	statements, err := c.admit(ctx, query)
+	own := c.Watcher.Own(ctx)
+	statements, err := c.admit(ctx, query, own)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := c.SQL.QueryContext(ctx, query, args...)
+	defer c.leave(own)
+	ctx, _ = c.within(ctx, own)                          // the rows need it
+	rows, err := c.SQL.QueryContext(ctx, query, args...) //nolint:sqlclosecheck // they are the caller's
 	c.Watcher.Took(query, args, statements, err)
 	if err == nil {
 		c.results.add(rows)
@@ -67,10 +93,13 @@ func (c *Conn) QueryContext(ctx context.Context, query string, args ...any) (*sq
 
 // QueryRowContext implements gorm.ConnPool.
 func (c *Conn) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
-	statements, err := c.admit(ctx, query)
+	own := c.Watcher.Own(ctx)
+	statements, err := c.admit(ctx, query, own)
 	if err != nil {
 		return RefusedRow(ctx, err)
 	}
+	defer c.leave(own)
+	ctx, _ = c.within(ctx, own)
 	row := c.SQL.QueryRowContext(ctx, query, args...)
 	c.Watcher.Took(query, args, statements, row.Err())
 	if row.Err() == nil {
@@ -79,13 +108,23 @@ func (c *Conn) QueryRowContext(ctx context.Context, query string, args ...any) *
 	return row
 }
 
-// admit refuses a statement that may not be sent. MySQL and PostgreSQL take none while
-// they send rows.
-func (c *Conn) admit(ctx context.Context, query string) ([]sqltext.Statement, error) {
+// admit takes the turn for a statement, unless it is Belay's own, and refuses one that may
+// not be sent. MySQL and PostgreSQL take none while they send rows.
+func (c *Conn) admit(ctx context.Context, query string, own bool) (statements []sqltext.Statement, err error) {
+	if !own {
+		if err := c.Take(ctx); err != nil {
+			return nil, err
+		}
+		defer func() {
+			if err != nil {
+				c.Give()
+			}
+		}()
+	}
 	open := c.results.settle(c.Watcher.Learn)
 	if !c.several {
 		if c.results.settleRow(c.Watcher.Learn) {
-			c.Watcher.Poison(ErrRowsOpen) // it has just been read, in its caller's place
+			c.Watcher.Poison(ErrRowsOpen) // settleRow has read it instead of its caller
 		}
 		if open {
 			return nil, ErrRowsOpen
@@ -94,12 +133,28 @@ func (c *Conn) admit(ctx context.Context, query string) ([]sqltext.Statement, er
 	return c.Watcher.Admit(ctx, query)
 }
 
+// leaveRoutine is called after a statement that has no rows. Own reads come between those
+// of the program.
+func (c *Conn) leaveRoutine(own bool) error {
+	if own {
+		return nil
+	}
+	return c.Watcher.LeaveRoutine()
+}
+
+func (c *Conn) leave(own bool) {
+	if !own {
+		c.Give()
+	}
+}
+
 // StmtContext makes gorm take the connection for a transaction when a session is
 // to prepare its statements; otherwise it would prepare them in the pool. The
 // callbacks refuse them.
 func (c *Conn) StmtContext(_ context.Context, stmt *sql.Stmt) *sql.Stmt { return stmt }
 
-// PrepareContext refuses: what a prepared statement does can't be watched.
+// PrepareContext returns an error: the effects of a prepared statement cannot be
+// watched.
 func (c *Conn) PrepareContext(context.Context, string) (*sql.Stmt, error) {
 	return nil, fmt.Errorf("%w: prepared statements are not supported", dbguard.ErrOutside)
 }
@@ -119,8 +174,8 @@ func (c *Conn) Discard() {
 	discard(c.SQL)
 }
 
-// Settle has the transaction learn what the database said at the end of rows that have
-// been closed, and reports whether others are open.
+// Settle passes the errors at the end of closed rows to the transaction, and reports
+// whether other rows are open.
 func (c *Conn) Settle() (open bool) { return c.results.settle(c.Watcher.Learn) }
 
 // SettleAll does so for single rows, too, which it closes.

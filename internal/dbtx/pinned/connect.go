@@ -10,10 +10,6 @@ import (
 	"github.com/belaygo/belay/internal/dbtx/dialect"
 )
 
-// First is the savepoint at the begin of a transaction that may be undone unnoticed: see
-// [dialect.Session].
-const First = "belay_first"
-
 func discard(c *sql.Conn) {
 	_ = c.Raw(func(any) error { return driver.ErrBadConn })
 	_ = c.Close()
@@ -40,15 +36,12 @@ func Connect(ctx context.Context, pool *sql.DB, prepare func(*sql.Conn) error) (
 
 // Begin takes a connection from the pool and begins a transaction on it.
 func Begin(ctx context.Context, pool *sql.DB, d dialect.Dialect, known *dialect.Sessions) (*Conn, error) {
-	pinned := &Conn{several: d.Name == "sqlite"}
+	pinned := &Conn{several: d.Name == "sqlite", turn: newTurn()}
 	var err error
 	pinned.SQL, err = Connect(ctx, pool, func(c *sql.Conn) error {
 		s, err := known.Of(ctx, pool, c, d)
 		if err == nil {
-			_, err = c.ExecContext(ctx, d.Begin)
-		}
-		if err == nil && s.Yields {
-			_, err = c.ExecContext(ctx, "SAVEPOINT "+First)
+			err = begin(ctx, c, s.Begin(d))
 		}
 		if err != nil {
 			return fmt.Errorf("begin transaction: %w", err)
@@ -60,4 +53,13 @@ func Begin(ctx context.Context, pool *sql.DB, d dialect.Dialect, known *dialect.
 		return nil, err
 	}
 	return pinned, nil
+}
+
+func begin(ctx context.Context, c *sql.Conn, queries []string) error {
+	for _, query := range queries {
+		if _, err := c.ExecContext(ctx, query); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -7,6 +7,6 @@ var (
 	// end it, or commit implicitly.
 	ErrTxControl = errors.New("dbguard: transaction control inside a guarded transaction")
 	// ErrRowsOpen is returned while rows of an earlier query have not been closed. MySQL
-	// takes no statement then, and nothing can be committed.
+	// takes no statement meanwhile, and nothing can be committed.
 	ErrRowsOpen = errors.New("dbguard: rows of an earlier query are open: close them first")
 )

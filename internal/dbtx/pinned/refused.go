@@ -6,8 +6,8 @@ import (
 	"database/sql/driver"
 )
 
-// RefusedRow makes a *sql.Row that has nothing but an error: that of a database
-// which can't be connected to.
+// RefusedRow returns a *sql.Row that has only an error: that of a database which cannot
+// be reached.
 func RefusedRow(ctx context.Context, err error) *sql.Row {
 	db := sql.OpenDB(refusal{err})
 	defer func() { _ = db.Close() }()

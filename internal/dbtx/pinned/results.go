@@ -9,10 +9,10 @@ import (
 	"github.com/belaygo/belay/internal/dbtx/dialect"
 )
 
-// results are what queries have returned, to be read and closed by their callers. An
-// error that comes with the rows reaches only their reader, neither the connection nor,
-// after gorm's Scan, its callbacks. So it is read again afterwards. A connection can't be
-// given back while rows are open.
+// results are the rows that queries have returned, to be read and closed by their
+// callers. An error that comes with the rows reaches only their reader, neither the
+// connection nor, after gorm's Scan, its callbacks. So it is read again afterwards. A
+// connection cannot be given back while rows are open.
 type results struct {
 	mu   sync.Mutex
 	rows []*sql.Rows
@@ -31,9 +31,9 @@ func (r *results) addRow(row *sql.Row) {
 	r.row = append(r.row, row)
 }
 
-// settle gives learn what the database said at the end of rows that have been
-// closed, and reports whether others are open. (That a context has ended may be
-// said of rows that were read to their end before.)
+// settle passes the errors at the end of closed rows to learn, and reports whether
+// other rows are open. (The error may be an ended context, even if the rows were read
+// to their end before.)
 func (r *results) settle(learn func(error)) (open bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -49,13 +49,12 @@ func (r *results) settle(learn func(error)) (open bool) {
 	return len(r.rows) > 0
 }
 
-// settleRow does the same for single rows, but reads and closes those that are
-// open.
+// settleRow settles single rows, and reads and closes the open ones.
 func (r *results) settleRow(learn func(error)) (open bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, row := range r.row {
-		switch err := row.Scan(); { // of a row that has been read: is there another
+		switch err := row.Scan(); { // after the row was read: is there another
 		case dialect.FromServer(err):
 			learn(err)
 		case !errors.Is(err, sql.ErrNoRows):
@@ -66,7 +65,7 @@ func (r *results) settleRow(learn func(error)) (open bool) {
 	return open
 }
 
-// close closes what is open.
+// close closes all open rows.
 func (r *results) close(learn func(error)) {
 	r.settleRow(learn)
 	r.mu.Lock()

@@ -14,11 +14,11 @@ type Keys struct {
 	warned map[string]bool   // by table
 }
 
-// maxRowKeys is how many rows are remembered; then all are forgotten.
+// maxRowKeys is how many rows are remembered before all are forgotten.
 const maxRowKeys = 1 << 14
 
-// Another returns the key under which a row was protected before it is now. It reports false
-// if there is none, or if another row of the table had one before.
+// Another returns the other key that protected a row before. It reports false if there is
+// none, or if one was returned for the row's table before.
 func (k *Keys) Another(r *Row, now string) (key string, ok bool) {
 	if now == "" {
 		return "", false

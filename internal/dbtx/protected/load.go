@@ -35,8 +35,8 @@ func (lockingClause) Name() string                   { return "FOR" }
 func (l lockingClause) Build(b clause.Builder)       { _, _ = b.WriteString(string(l)) }
 func (l lockingClause) MergeClause(c *clause.Clause) { c.Name, c.Expression = "", l }
 
-// LoadThose reads which of rows, all of one table and named by the same columns, are
-// there: their names, into new structs of the model.
+// LoadThose reads the names of those rows that exist into new structs of the model.
+// rows are all of one table and named by the same columns.
 func LoadThose(q *gorm.DB, rows []*Row) (reflect.Value, error) {
 	first := rows[0]
 	found := reflect.New(reflect.SliceOf(first.Schema.ModelType))

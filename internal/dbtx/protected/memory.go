@@ -5,19 +5,19 @@ import (
 	"sync"
 )
 
-// A Memory is what the attempts of one operation saw first of the rows that its keys
-// protect, while it had the locks. If such a row has changed later, another writer wrote
-// it. The zero value is ready. A Memory is safe for concurrent use, and must not be used
-// for another operation.
+// A Memory keeps an operation's first readings of its protected rows, while it had the
+// locks. If such a row has changed later, another writer wrote it. The zero value is
+// ready. A Memory is safe for concurrent use, and must not be used for another
+// operation.
 type Memory struct {
 	mu     sync.Mutex
 	server string
 	rows   map[string]seen
 }
 
-// seen is what was seen first of a row.
+// seen is the first reading of a row.
 type seen struct {
-	key string // that protects the row
+	key string // the key that protects the row
 	Reading
 }
 
@@ -30,16 +30,15 @@ func (m *Memory) Use(server string) {
 	}
 }
 
-// Forget forgets the rows of a key whose lock is not held: that they change proves
-// nothing then.
+// Forget forgets the rows of a key whose lock is not held: their changes prove nothing.
 func (m *Memory) Forget(key string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	maps.DeleteFunc(m.rows, func(_ string, s seen) bool { return s.key == key })
 }
 
-// See notes what was read of a row, unless something was noted before, and
-// returns what was noted first.
+// See notes the reading of a row, unless there is an earlier one, and returns the first
+// reading.
 func (m *Memory) See(r *Row, now Reading) (first Reading) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -54,7 +53,7 @@ func (m *Memory) See(r *Row, now Reading) (first Reading) {
 	return now
 }
 
-// Recall returns what was noted of a row.
+// Recall returns the first reading of a row.
 func (m *Memory) Recall(r *Row) (first Reading, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

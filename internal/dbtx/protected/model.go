@@ -70,7 +70,8 @@ func (m Model) Set() (columns []string) {
 }
 
 // Fitting returns the indexes whose columns are all set in the model. If there is none,
-// it returns those of which some are set and the program writes the zeros of the others.
+// it returns the indexes of which some columns are set, and of which the program writes
+// the others as zeros.
 func (m Model) Fitting(indexes [][]string) [][]string {
 	var set, written [][]string
 	for _, columns := range indexes {
@@ -88,8 +89,14 @@ func (m Model) Fitting(indexes [][]string) [][]string {
 	return written
 }
 
+// HasKey reports whether the model's primary key is set, by the program.
+func (m Model) HasKey() bool {
+	zeros, ok := m.zeros(m.Primary())
+	return ok && zeros == 0
+}
+
 // zeros counts the columns that are zero. It reports false if the program does not
-// write all of them.
+// write all of them: gorm fills a zero time of the creation with that of each attempt.
 func (m Model) zeros(columns []string) (n int, ok bool) {
 	for _, name := range columns {
 		f := models.Column(m.stmt.Schema, name)
@@ -100,7 +107,7 @@ func (m Model) zeros(columns []string) (n int, ok bool) {
 		if zero {
 			n++
 		}
-		if zero && (f.HasDefaultValue || sqlvalue.IsNull(v)) {
+		if zero && (f.HasDefaultValue || f.AutoCreateTime > 0 || f.AutoUpdateTime > 0 || sqlvalue.IsNull(v)) {
 			return 0, false
 		}
 	}

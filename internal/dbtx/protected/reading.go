@@ -5,10 +5,10 @@ import (
 	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
 )
 
-// A Reading is what one read of a row saw.
+// A Reading is the result of one read of a row.
 type Reading struct {
 	Found   bool
-	Changed bool  // since the snapshot: nothing more is known
+	Changed bool  // the row has changed since the snapshot: nothing more is known
 	Locked  bool  // by another transaction; nothing more is known
 	Key     []any // primary key
 	Version dbguard.Version

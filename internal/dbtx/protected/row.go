@@ -27,7 +27,7 @@ type Row struct {
 	Model    any    // pointer to the struct that is to be inserted, if ProtectNew named it
 	Named    bool   // by Protect
 	Followed bool   // to another table
-	Kept     bool   // nobody deletes it before it is old, or makes it again while the outcome of a COMMIT may be looked for
+	Kept     bool   // it is not deleted before it is old, nor made again while the outcome of a COMMIT may be looked for
 	Of       int    // the call that the row is of, from 1, where several share the transaction; 0 = all of them
 }
 
@@ -38,6 +38,11 @@ func (r *Row) Columns() []string {
 		names[i] = f.DBName
 	}
 	return names
+}
+
+// Identifying returns the columns that name the row, and those of its primary key.
+func (r *Row) Identifying() []string {
+	return append(r.Columns(), r.Schema.PrimaryFieldDBNames...)
 }
 
 // valuesIn returns the values that name the row, as a model has them.
@@ -51,8 +56,8 @@ func (r *Row) valuesIn(ctx context.Context, model reflect.Value) []any {
 
 func (r *Row) setValues(values []any) { r.Values, r.id = values, "" }
 
-// Is reports whether a row with the given values is the row. With NULL in its
-// key it is none in particular.
+// Is reports whether a row with the given values is the row. A row with NULL in its key
+// is not.
 func (r *Row) Is(value func(column string) any) bool {
 	for i, f := range r.Fields {
 		v := value(f.DBName)
@@ -84,7 +89,8 @@ func (r *Row) Identity() string {
 		if at, ok := v.(time.Time); ok {
 			v = at.UTC().Format(time.RFC3339Nano)
 		}
-		fmt.Fprintf(&b, "\x00%s=%v", f.DBName, v)
+		text := fmt.Sprint(v) // with its length: it may have anything in it
+		fmt.Fprintf(&b, "\x00%s=%d:%s", f.DBName, len(text), text)
 	}
 	r.id = b.String()
 	return r.id
@@ -113,14 +119,14 @@ func (r *Row) AsStored(f *schema.Field, v any) any {
 // bucketSeed is that of all buckets.
 var bucketSeed = maphash.MakeSeed()
 
-// bucket is the same for all values that sqlvalue.Equal takes for the same. Others may
-// have it, too.
+// bucket returns one number for all values that sqlvalue.Equal treats as equal. Other
+// values may have that number, too.
 func bucket(table string, fields []*schema.Field, values []any) uint64 {
 	b := append(make([]byte, 0, 128), strings.ToLower(table)...)
 	for i, f := range fields {
 		b = append(append(append(b, 0), f.DBName...), '=')
 		switch v := sqlvalue.Indirect(values[i]).(type) {
-		case time.Time: // equal to the same instant elsewhere, and to its day
+		case time.Time: // equal to this instant in other time zones, and to its day
 		case fmt.Stringer, []byte:
 			b = fmt.Append(b, v)
 		default:

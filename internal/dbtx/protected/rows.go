@@ -82,7 +82,7 @@ func (k *keyRows) add(r *Row) {
 		if r.Of != 0 && other.Of != 0 && r.Of != other.Of {
 			return false // to each call its key protects its own
 		}
-		// A row of the same table that other columns name may be the same.
+		// A row of this table that is named by other columns may be this row.
 		return !strings.EqualFold(other.Table, r.Table) || other.SameShape(r) && other.Identity() != r.Identity()
 	})
 	if !slices.ContainsFunc(k.shapes, r.SameShape) {
@@ -103,9 +103,9 @@ func (p *Rows) change(r *Row, values []any) {
 	p.index(r)
 }
 
-// Refresh looks again at the models that a statement is about to insert, as hooks may
-// have altered them since their rows were named. It returns the rows that have other
-// values now.
+// Refresh checks again the models that a statement is about to insert, because hooks
+// may have altered them since their rows were named. It returns the rows that have
+// other values now.
 func (p *Rows) Refresh(ctx context.Context, stmt *gorm.Statement) (altered []*Row) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -22,12 +22,12 @@ func (q *Reader) ReadNow(ctx context.Context, r *protected.Row, versions bool, p
 	if dialect.IsSyntax(err) { // an old server
 		now, err = q.Read(ctx, r, versions, q.Dialect.Share)
 	}
-	if dialect.IsChanged(err) { // since the snapshot, in which MariaDB locks nothing else then
+	if dialect.IsChanged(err) { // since the snapshot: MariaDB locks no such row
 		return protected.Reading{Changed: true}, nil
 	}
 	if dialect.IsLocked(err) {
 		if plain.Found && !versions {
-			return plain, nil // it is there, whatever else is being done to it
+			return plain, nil // the row exists, and another transaction has locked it
 		}
 		return protected.Reading{Locked: true}, nil
 	}
@@ -71,5 +71,5 @@ func (q *Reader) Read(ctx context.Context, r *protected.Row, versions bool, lock
 }
 
 // ReadsNewest reports whether the transaction can read a row as it is committed now,
-// beside its snapshot.
+// in addition to its snapshot.
 func (q *Reader) ReadsNewest() bool { return q.Dialect.Share != "" }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/logger"
@@ -12,8 +13,8 @@ import (
 	"github.com/belaygo/belay/internal/dbtx/dialect"
 )
 
-// A Reader reads on the connection of a transaction, beside the program's statements. It
-// is safe for concurrent use, if the connection is.
+// A Reader reads on a transaction's connection, for Belay. It is safe for concurrent
+// use, if the connection is.
 type Reader struct {
 	Dialect dialect.Dialect
 	Session dialect.Session
@@ -29,7 +30,7 @@ type Reader struct {
 func New(db *gorm.DB, d dialect.Dialect, s dialect.Session, known *catalogue.Cache, ctx func() (context.Context, context.CancelFunc)) *Reader {
 	q := &Reader{Dialect: d, Session: s, context: ctx}
 	q.Use(db)
-	q.Tables = catalogue.Tables{Known: known, Open: func() (*gorm.DB, func()) {
+	q.Tables = catalogue.Tables{Known: known, Begun: time.Now(), Open: func() (*gorm.DB, func()) {
 		ctx, cancel := q.Context()
 		return q.DB(ctx), cancel
 	}}

@@ -1,7 +1,6 @@
 package reader
 
 import (
-	"slices"
 	"strings"
 	"time"
 
@@ -11,22 +10,18 @@ import (
 )
 
 // Identifies reports whether the columns of r name at most one row of its table. The table
-// may be no more than a log of the model's rows.
+// may be only a log of the model's rows.
 func (q *Reader) Identifies(r *protected.Row) (bool, error) {
 	if !q.Facts(r.Table).Transactional {
 		return false, nil
 	}
 	indexes, err := q.Indexes(r.Table)
-	columns := catalogue.UniqueKeys(indexes)
-	if q.Dialect.Name == "sqlite" { // it lists no index for some primary keys
-		columns = catalogue.WithPrimary(columns, r.Schema.PrimaryFieldDBNames)
-	}
-	return slices.ContainsFunc(columns, func(c []string) bool { return catalogue.SameColumns(c, r.Columns()) }), err
+	return catalogue.IsUnique(indexes, r.Columns()), err
 }
 
-// RoundTimes finds out how the database stores the times in a row's key: with
-// the digits that their columns have, cut off on MariaDB and else rounded, or as
-// days. By others it would not be found again.
+// RoundTimes sets the times in a row's key to the values that the database stores: with
+// the digits of their columns, cut off on MariaDB and rounded elsewhere, or as days. By
+// other values the row would not be found.
 func (q *Reader) RoundTimes(r *protected.Row) error {
 	r.Stored = nil
 	for i, v := range r.Values {
@@ -57,8 +52,8 @@ func (q *Reader) RoundTimes(r *protected.Row) error {
 }
 
 // SpelledOtherwise reports whether the database has other texts in a row's name than were
-// given. Its collation takes the two for the same, but each is in a key of its own. Only
-// columns count that return a text as it was given.
+// given. They are equal by its collation, but in different keys. Only columns count that
+// return a text as it was given.
 func (q *Reader) SpelledOtherwise(r *protected.Row, now protected.Reading, given []any) bool {
 	for i, f := range r.Fields {
 		text, ok := sqlvalue.Text(given[i])

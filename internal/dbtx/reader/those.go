@@ -7,8 +7,8 @@ import (
 	"github.com/belaygo/belay/internal/dbtx/protected"
 )
 
-// Those reads which of rows are there. sure is false if it has found one that is none of
-// them as Go compares values, but is to the database.
+// Those reads which of rows exist. sure is false if it has found one that is equal to
+// one of them by the database's comparison, but not by Go's.
 func (q *Reader) Those(ctx context.Context, rows []*protected.Row) (there map[*protected.Row]bool, sure bool, err error) {
 	there, sure = make(map[*protected.Row]bool), true
 	for len(rows) > 0 {

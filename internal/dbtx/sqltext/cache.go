@@ -4,18 +4,18 @@ import "sync"
 
 // A text is SQL as it is sent. Databases differ in how they read it.
 type text struct {
-	query     string
-	backslash bool // escapes inside strings
+	query   string
+	grammar Grammar
 }
 
 // How many texts are remembered, and of what length. When there are more, all are
-// forgotten: gorm's own come again, those with values in them never.
+// forgotten: gorm's texts recur, those that contain values do not.
 const (
 	maxTexts   = 512
 	maxTextLen = 2048
 )
 
-// A cache remembers the statements of texts, as gorm sends the same again and again.
+// A cache remembers the statements of texts, because gorm sends each text many times.
 type cache struct {
 	mu    sync.RWMutex
 	texts map[text][]Statement

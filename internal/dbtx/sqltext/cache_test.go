@@ -11,10 +11,10 @@ import (
 func TestCacheTellsDatabasesApart(t *testing.T) {
 	const query = `SELECT 'a\'; COMMIT; -- '`
 	for range 2 {
-		if n := len(Split(query, true)); n != 1 {
+		if n := len(Split(query, MySQL)); n != 1 {
 			t.Errorf("with escapes %d statements, want 1", n)
 		}
-		if n := len(Split(query, false)); n != 2 {
+		if n := len(Split(query, Standard)); n != 2 {
 			t.Errorf("without escapes %d statements, want 2", n)
 		}
 	}

@@ -18,7 +18,7 @@ func TestCalls(t *testing.T) {
 		"SELECT * FROM t WHERE MATCH (a) AGAINST ('b')":     false,
 		"EXPLAIN (ANALYZE) SELECT 1":                        false,
 	} {
-		if got := Split(query, false)[0].Calls(); got != want {
+		if got := Split(query, Standard)[0].Calls(); got != want {
 			t.Errorf("%s: calls is %v, want %v", query, got, want)
 		}
 	}

@@ -43,6 +43,51 @@ func (st Statement) SetsIsolation() bool {
 	return st.Words()[0] == "SET" && slices.ContainsFunc(st.tokens, token.isIsolation) && st.index("GLOBAL") != 1 && st.index("@@GLOBAL") != 1
 }
 
+// SetsLater reports whether a statement of MySQL sets how the later transactions of its
+// session begin or end: their isolation level, whether they are read-only, and whether
+// another one follows their COMMIT. Settings of other sessions do not count.
+func (st Statement) SetsLater() bool {
+	if st.SetsIsolation() {
+		return true
+	}
+	if st.Words()[0] != "SET" || st.index("GLOBAL") == 1 || st.index("@@GLOBAL") == 1 {
+		return false
+	}
+	kind := st.index("TRANSACTION")
+	return (kind == 1 || kind == 2) && st.index("READ") == kind+1 || slices.ContainsFunc(st.tokens, token.isOfLater)
+}
+
+// isOfLater: a variable's name may be quoted, too.
+func (t token) isOfLater() bool {
+	switch strings.ToUpper(strings.TrimPrefix(t.text, "@@")) {
+	case "COMPLETION_TYPE", "TX_READ_ONLY", "TRANSACTION_READ_ONLY":
+		return true
+	}
+	return false
+}
+
+// SetsDefaults reports whether a statement of PostgreSQL sets how the later transactions of
+// its session begin.
+func (st Statement) SetsDefaults() bool {
+	if st.Words()[0] != "SET" || st.index("LOCAL") == 1 {
+		return false
+	}
+	return st.index("CHARACTERISTICS") == 2 || slices.ContainsFunc(st.tokens, token.isDefault)
+}
+
+func (t token) isDefault() bool {
+	return strings.HasPrefix(strings.ToUpper(t.text), "DEFAULT_TRANSACTION_")
+}
+
+// SetsMode reports whether a statement of MySQL sets the sql_mode of its session, which
+// decides how later statements are parsed.
+func (st Statement) SetsMode() bool {
+	return st.Words()[0] == "SET" && slices.ContainsFunc(st.tokens, token.isMode)
+}
+
+// isMode: a variable's name may be quoted, too.
+func (t token) isMode() bool { return strings.EqualFold(strings.TrimPrefix(t.text, "@@"), "SQL_MODE") }
+
 // isIsolation: a variable's name may be quoted, too.
 func (t token) isIsolation() bool {
 	switch strings.ToUpper(strings.TrimPrefix(t.text, "@@")) {

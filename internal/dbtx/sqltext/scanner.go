@@ -2,21 +2,22 @@ package sqltext
 
 import "strings"
 
-// scanner splits SQL into statements and statements into tokens. It knows
-// quotes and comments, and reads MySQL's executable comments as SQL.
+// scanner splits SQL into statements and statements into tokens. It knows the
+// quotes and comments of a grammar, and reads MySQL's executable comments as SQL.
 type scanner struct {
-	src       string
-	pos       int
-	backslash bool // escapes inside strings
+	src     string
+	pos     int
+	grammar Grammar
 }
 
-// maxWords is how many words of a statement are kept. Of the later ones, only those are
-// that decide what it may do.
+// maxWords is how many words of a statement are kept. Later words are kept only if they
+// decide what it may do.
 const maxWords = 64
 
 // decides reports whether a word decides what its statement may do.
 func decides(word string) bool {
-	return modifies(word) || token{text: word}.setsAutocommit() || token{text: word}.isIsolation()
+	return modifies(word) || token{text: word}.setsAutocommit() || token{text: word}.isIsolation() ||
+		token{text: word}.isOfLater() || token{text: word}.isMode()
 }
 
 // statement returns the first tokens of the next statement that has any words.
@@ -38,7 +39,7 @@ func (s *scanner) statement() (st []token) {
 				st = append(st, token{text: name, quoted: true, call: call})
 			}
 			before = ""
-		case s.skipComment():
+		case s.skipComment(), s.skipDollars():
 		case isWordByte(c):
 			cast := strings.HasSuffix(s.src[:s.pos], "::")
 			word := token{text: strings.ToUpper(s.word())}
@@ -58,8 +59,8 @@ func (s *scanner) statement() (st []token) {
 	return st
 }
 
-// namesTable reports whether what follows a word is the name of a table or a type, with
-// its columns or its length in parentheses, and no function.
+// namesTable reports whether a word is followed by the name of a table or a type, with
+// its columns or its length in parentheses, and not by a function.
 func namesTable(word string) bool {
 	return word == "AS" || word == "WITH" || word == "RECURSIVE"
 }
@@ -77,16 +78,21 @@ func (s *scanner) word() string {
 	return s.src[start:s.pos]
 }
 
-// quoted skips a string or a quoted name, and returns what is in it.
+// quoted skips a string or a quoted name, and returns its content.
 func (s *scanner) quoted(quote byte) string {
 	start := s.pos + 1
+	escapes := s.grammar.escapes(quote) || quote == '\'' && s.behindE()
 	for s.pos++; s.pos < len(s.src); s.pos++ {
 		switch s.src[s.pos] {
 		case '\\':
-			if s.backslash && quote != '`' {
+			if escapes {
 				s.pos++
 			}
 		case quote:
+			if escapes && strings.HasPrefix(s.src[s.pos+1:], string(quote)) {
+				s.pos++ // a doubled quote
+				continue
+			}
 			s.pos++ // a doubled quote opens the next string at once: as good
 			return s.src[start : s.pos-1]
 		}
@@ -94,24 +100,71 @@ func (s *scanner) quoted(quote byte) string {
 	return ""
 }
 
+// behindE reports whether a string of PostgreSQL has escapes: E'x'.
+func (s *scanner) behindE() bool {
+	if s.grammar != Postgres || s.pos == 0 || s.src[s.pos-1]|0x20 != 'e' {
+		return false
+	}
+	return s.pos == 1 || !isWordByte(s.src[s.pos-2])
+}
+
+// skipDollars skips a string of PostgreSQL between dollars: $$x$$ or $tag$x$tag$.
+func (s *scanner) skipDollars() bool {
+	if s.grammar != Postgres || s.src[s.pos] != '$' {
+		return false
+	}
+	end := s.pos + 1
+	for end < len(s.src) && s.src[end] != '$' && isWordByte(s.src[end]) {
+		end++
+	}
+	if end == len(s.src) || s.src[end] != '$' || '0' <= s.src[s.pos+1] && s.src[s.pos+1] <= '9' {
+		return false // a parameter
+	}
+	tag := s.src[s.pos : end+1]
+	s.past(tag, len(tag))
+	return true
+}
+
 // skipComment skips a comment that begins here. Of an executable one, /*! ...
 // */, it skips only the mark: the server reads the rest.
 func (s *scanner) skipComment() bool {
 	rest := s.src[s.pos:]
+	mysql := s.grammar.isMySQL()
 	switch {
-	case strings.HasPrefix(rest, "/*!"), strings.HasPrefix(rest, "/*M!"):
+	case mysql && (strings.HasPrefix(rest, "/*!") || strings.HasPrefix(rest, "/*M!")):
 		s.pos += strings.IndexByte(rest, '!') + 1
 		for s.pos < len(s.src) && s.src[s.pos] >= '0' && s.src[s.pos] <= '9' {
 			s.pos++
 		}
+	case strings.HasPrefix(rest, "/*") && s.grammar == Postgres:
+		s.pastNested()
 	case strings.HasPrefix(rest, "/*"):
 		s.past("*/", 2)
-	case rest[0] == '#', rest == "--", len(rest) > 2 && rest[:2] == "--" && rest[2] <= ' ':
+	case mysql && rest[0] == '#', rest == "--", strings.HasPrefix(rest, "--") && (!mysql || rest[2] <= ' '):
 		s.past("\n", 1)
 	default:
 		return false
 	}
 	return true
+}
+
+// pastNested moves past a comment that may have others in it.
+func (s *scanner) pastNested() {
+	for depth := 0; s.pos < len(s.src); {
+		switch rest := s.src[s.pos:]; {
+		case strings.HasPrefix(rest, "/*"):
+			depth++
+			s.pos += 2
+		case strings.HasPrefix(rest, "*/"):
+			depth--
+			s.pos += 2
+			if depth == 0 {
+				return
+			}
+		default:
+			s.pos++
+		}
+	}
 }
 
 // past moves past the next mark that begins at least n bytes ahead, or to the

@@ -5,14 +5,31 @@ import (
 	"strings"
 )
 
-// Split splits query into the statements that have any words. backslash says that a
-// backslash escapes inside strings. The caller must not alter what it returns.
-func Split(query string, backslash bool) []Statement {
-	return known.statements(text{query, backslash})
+// A Grammar is how a server reads quotes and comments.
+type Grammar int
+
+// The grammars.
+const (
+	Standard   Grammar = iota // of SQLite: a backslash escapes nothing
+	Postgres                  // E'x' with escapes, $$x$$, comments in comments
+	MySQL                     // a backslash escapes in 'x' and "x"; comments that are executed
+	MySQLANSI                 // with sql_mode ANSI_QUOTES: not in "x", which is a name
+	MySQLPlain                // with sql_mode NO_BACKSLASH_ESCAPES: nowhere
+)
+
+func (g Grammar) isMySQL() bool { return g >= MySQL }
+
+// escapes reports whether a backslash escapes between such quotes.
+func (g Grammar) escapes(quote byte) bool {
+	return quote == '\'' && (g == MySQL || g == MySQLANSI) || quote == '"' && g == MySQL
 }
 
+// Split splits query into the statements that have any words. The caller must not alter
+// the result.
+func Split(query string, g Grammar) []Statement { return known.statements(text{query, g}) }
+
 func split(t text) (all []Statement) {
-	s := scanner{src: t.query, backslash: t.backslash}
+	s := scanner{src: t.query, grammar: t.grammar}
 	for {
 		st := newStatement(s.statement())
 		if len(st.words) == 0 {
@@ -38,8 +55,8 @@ func newStatement(tokens []token) Statement {
 	return st
 }
 
-// withoutSettings returns what MariaDB executes: SET STATEMENT ... FOR puts settings
-// before any statement.
+// withoutSettings returns the statement after MariaDB's SET STATEMENT ... FOR, which
+// puts settings before any statement.
 func withoutSettings(tokens []token) []token {
 	if len(tokens) < 2 || tokens[0].text != "SET" || tokens[1].text != "STATEMENT" {
 		return tokens
@@ -59,7 +76,7 @@ type token struct {
 	call   bool // a parenthesis follows
 }
 
-// Words returns what is not quoted.
+// Words returns the unquoted words.
 func (st Statement) Words() []string { return st.words }
 
 // Last returns the last word or name of the statement.

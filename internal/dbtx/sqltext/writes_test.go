@@ -19,12 +19,12 @@ func TestWritesOf(t *testing.T) {
 		"/* x */ DELETE /* y */ FROM /**/ t": "t",
 		"WITH x AS (SELECT 1) DELETE FROM t": "",
 	} {
-		if table, ok := Split(query, true)[0].Writes(); !ok || table != want {
+		if table, ok := Split(query, MySQL)[0].Writes(); !ok || table != want {
 			t.Errorf("%s: table is %q, %v, want %q", query, table, ok, want)
 		}
 	}
 	for _, query := range []string{"SELECT * FROM t FOR UPDATE", "SHOW TABLES", "WITH x AS (SELECT 'UPDATE') SELECT * FROM x", "SET @a = 1", "DELETED"} {
-		if table, ok := Split(query, true)[0].Writes(); ok {
+		if table, ok := Split(query, MySQL)[0].Writes(); ok {
 			t.Errorf("%s: writes %q", query, table)
 		}
 	}

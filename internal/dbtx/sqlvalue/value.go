@@ -4,6 +4,7 @@ import (
 	"database/sql/driver"
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 )
 
@@ -48,7 +49,5 @@ func IsZero(v any) bool {
 	return !rv.IsValid() || rv.IsZero()
 }
 
-// SameKey reports whether two primary keys are equal.
-func SameKey(a, b []any) bool {
-	return len(a) == len(b) && fmt.Sprint(a...) == fmt.Sprint(b...) || reflect.DeepEqual(a, b)
-}
+// SameKey reports whether two primary keys are equal, part by part.
+func SameKey(a, b []any) bool { return slices.EqualFunc(a, b, Equal) }

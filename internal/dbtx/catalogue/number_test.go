@@ -1,0 +1,29 @@
+package catalogue_test
+
+import (
+	"testing"
+
+	"github.com/belaygo/belay/internal/dbtx/catalogue"
+)
+
+// TestLimit: an unsigned column of integers keeps twice as many, one of floating-point
+// numbers does not.
+func TestLimit(t *testing.T) {
+	for _, tt := range []struct {
+		column catalogue.Column
+		want   int64 // 0: none
+	}{
+		{catalogue.Column{Kind: "smallint"}, 1<<15 - 1},
+		{catalogue.Column{Kind: "smallint", Unsigned: true}, 1<<16 - 1},
+		{catalogue.Column{Kind: "float", Unsigned: true}, 1 << 24},
+		{catalogue.Column{Kind: "double", Unsigned: true}, 1 << 53},
+		{catalogue.Column{Kind: "bigint", Unsigned: true}, 0},
+	} {
+		if n, ok := tt.column.Limit("mysql"); n != tt.want || ok != (tt.want > 0) {
+			t.Errorf("%+v: limit is %d, %v, want %d", tt.column, n, ok, tt.want)
+		}
+		if n, ok := tt.column.Limit("sqlite"); ok {
+			t.Errorf("%+v: limit is %d on SQLite, want none", tt.column, n)
+		}
+	}
+}

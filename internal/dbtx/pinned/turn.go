@@ -1,0 +1,62 @@
+package pinned
+
+import (
+	"context"
+	"database/sql"
+)
+
+// A turn belongs to a statement from its admission until its transaction has noted its
+// result, or to the end of the transaction. The connection takes one statement at a time
+// anyway. Without turns an admitted statement could run after a COMMIT, a ROLLBACK, or an
+// error with which the server has rolled back: it would be committed alone.
+type turn struct {
+	taken chan struct{}
+	ctx   context.Context // ends with the transaction
+	end   context.CancelFunc
+}
+
+func newTurn() turn {
+	ctx, end := context.WithCancel(context.Background())
+	return turn{taken: make(chan struct{}, 1), ctx: ctx, end: end}
+}
+
+// Take waits for the turn. If ctx or the transaction ends first, it returns ctx's error or
+// sql.ErrTxDone. Otherwise call Give.
+func (c *Conn) Take(ctx context.Context) error {
+	select {
+	case c.turn.taken <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case c.turn.taken <- struct{}{}:
+		return nil
+	case <-c.turn.ctx.Done():
+		return sql.ErrTxDone
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Give ends the turn.
+func (c *Conn) Give() { <-c.turn.taken }
+
+// Refuse cuts short the statement that runs, and refuses those that wait for their turn.
+func (c *Conn) Refuse() { c.turn.end() }
+
+// Close does so, and takes the turn.
+func (c *Conn) Close() {
+	c.Refuse()
+	c.turn.taken <- struct{}{}
+}
+
+// within returns a context that ends with ctx, and with the transaction at the latest. The
+// context of the operation does so already, and those of Belay's own reads may outlive it.
+func (c *Conn) within(ctx context.Context, own bool) (context.Context, context.CancelFunc) {
+	if done := ctx.Done(); own || done != nil && done == c.Done {
+		return ctx, func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(c.turn.ctx, cancel)
+	return ctx, func() { stop(); cancel() }
+}

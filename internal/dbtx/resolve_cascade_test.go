@@ -1,0 +1,44 @@
+package dbtx_test
+
+import (
+	"testing"
+
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/internal/dbtx"
+	"github.com/belaygo/belay/internal/testdb"
+)
+
+type Loaf struct {
+	Code string `gorm:"primaryKey;size:16"`
+}
+
+type Slice struct {
+	Loaf string `gorm:"primaryKey;size:16"`
+	No   string `gorm:"primaryKey;size:16"`
+}
+
+// TestResolveBehindACascade: a row that the transaction has inserted, and then deleted or renamed
+// with its parent, proves nothing by its absence.
+func TestResolveBehindACascade(t *testing.T) {
+	for name, change := range map[string]func(tx *gorm.DB) error{
+		"deleted": func(tx *gorm.DB) error { return tx.Delete(&Loaf{Code: "a"}).Error },
+		"renamed": func(tx *gorm.DB) error { return tx.Model(&Loaf{Code: "a"}).Update("code", "b").Error },
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachLink(t, func(t *testing.T, direct, db *gorm.DB, k *testdb.Link) {
+				wantNil(t, direct.AutoMigrate(&Loaf{}, &Slice{}))
+				wantNil(t, direct.Exec("ALTER TABLE slices ADD FOREIGN KEY (loaf) REFERENCES loafs (code) ON DELETE CASCADE ON UPDATE CASCADE").Error)
+				wantNil(t, direct.Create(&Loaf{Code: "a"}).Error)
+				tx := begin(t, db, dbtx.Options{})
+				row := &Slice{Loaf: "a", No: "1"}
+				wantNil(t, tx.Protect(row))
+				wantNil(t, tx.DB().Create(row).Error)
+				wantNil(t, change(tx.DB()))
+				if o, err := resolve(t, tx, k, true); o == dbtx.NotCommitted {
+					t.Errorf("resolved as %v, %v, though it was committed", o, err)
+				}
+			})
+		})
+	}
+}
