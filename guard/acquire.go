@@ -13,126 +13,105 @@ import (
 	"github.com/belaygo/belay/notify"
 )
 
-// acquire takes the lock on each key, or, where the policy allows it, a place in the
-// local queue, and puts a refusal into Do's words. If an outage has ended by the time it
-// has all, it begins anew, as a lock can't be acquired out of order.
-func (c *call) acquire(ctx context.Context) error {
+// acquire takes the lock on each key, or, where the policy allows it, a place in the local
+// queue, and returns a refusal in Do's words. If again is true, an outage has ended by the time
+// it has all: the set is to be released and acquired anew, as a lock can't be acquired out of
+// order.
+func (s *keySet) acquire(ctx context.Context) (again bool, err error) {
 	waited := ctx
-	if c.wait > 0 {
+	if s.plan.wait > 0 {
 		var cancel context.CancelFunc
-		waited, cancel = context.WithDeadline(ctx, c.until)
+		waited, cancel = context.WithDeadline(ctx, s.plan.until)
 		defer cancel()
 	}
-	for {
-		err := c.acquireAll(ctx, waited)
-		if err == nil {
-			var again bool
-			if again, err = c.enlist(ctx); !again && err == nil {
-				return nil
-			}
-		}
-		if lapse := c.alive(); lapse != nil {
-			err = lapse
-		}
-		if err != nil {
-			return c.finish(ending{err: err, outcome: notify.OutcomeRolledBack})
-		}
-		if h, gone := c.release(false); gone != nil {
-			h.report(notify.OutcomeRolledBack, gone)
-			return gone
-		}
-		for i := range c.holds {
-			c.holds[i] = hold{call: c, key: c.holds[i].key, rows: c.holds[i].rows}
-		}
-	}
-}
-
-func (c *call) acquireAll(ctx, waited context.Context) error {
-	for i := range c.holds {
-		if err := c.holds[i].acquire(ctx, waited); err != nil {
-			return err
+	for i := range s.holds {
+		if err := s.acquireNext(ctx, waited, i); err != nil {
+			return false, err
 		}
 		if i > 0 {
 			fail.Point("guard/second-key")
 		}
 	}
-	return nil
+	return s.enlist(ctx)
 }
 
-// acquire stops waiting for the key when the lock on one before it is lost.
-func (h *hold) acquire(ctx, waited context.Context) error {
-	if h != &h.call.holds[0] {
+// acquireNext stops waiting for a key when the lock on one before it is lost.
+func (s *keySet) acquireNext(ctx, waited context.Context, i int) error {
+	if i > 0 {
 		var cancel context.CancelFunc
-		waited, cancel = h.call.within(waited)
+		waited, cancel = s.within(waited)
 		defer cancel()
 	}
 	for {
-		if again, err := h.get(ctx, waited); !again {
+		if again, err := s.get(ctx, waited, &s.holds[i]); !again {
 			return err
 		}
 	}
 }
 
-// get makes one attempt to acquire, until waited ends, at which the wait for the key
+// get makes one attempt to acquire a key, until waited ends, at which the wait for the key
 // does. If again is true, an outage has begun or ended meanwhile, and what to do is to
 // be decided anew.
-func (h *hold) get(ctx, waited context.Context) (again bool, err error) {
-	g := h.call.guard
-	past := g.outages.past.Load()
-	if h.call.policy == DBOnly {
-		if o := g.outages.on(h.key); o != nil { // it would only be waited for
-			return h.goWithout(ctx, waited, past, o.cause)
+func (s *keySet) get(ctx, waited context.Context, h *hold) (again bool, err error) {
+	l := s.layer
+	past := l.outages.past.Load()
+	if s.plan.policy == DBOnly {
+		if o := l.outages.on(h.key); o != nil { // it would only be waited for
+			return s.goWithout(ctx, waited, h, past, o.cause)
 		}
 	}
-	begun := time.Now()
-	lease, outage, err := h.ask(ctx, waited)
+	begun, hurried := time.Now(), s.hurried(ctx, waited)
+	lease, outage, err := s.ask(ctx, waited, h)
 	if err == nil {
 		h.got(lease)
 		return false, nil
 	}
-	if lapse := h.call.alive(); lapse != nil { // which has ended the wait, not the engine
+	if lapse := s.alive(); lapse != nil { // which has ended the wait, not the engine
 		return false, lapse
+	}
+	if !hurried && s.hurried(ctx, waited) && unheard(err, time.Since(begun)) {
+		return true, nil
 	}
 	refusal := refusal(ctx, err)
 	unavailable := errors.Is(refusal, ErrUnavailable)
 	switch {
-	case h.call.policy == FailClosed:
+	case s.plan.policy == FailClosed:
 		mistaken := errors.Is(err, errNoLock) // of the program
 		if unavailable && !mistaken || unanswered(ctx, err, time.Since(begun)) {
-			g.refusals.count(h.call.ctx, h.key, err)
+			l.refusals.count(s.ctx, h.key, err)
 		}
 	case outage && (unavailable || errors.Is(refusal, ErrBusy)): // perhaps of this key's node
 		return true, nil
 	case unavailable:
-		return h.goWithout(ctx, waited, past, notRunError(err))
+		return s.goWithout(ctx, waited, h, past, notRunError(err))
 	}
 	return false, refusal
 }
 
 func (h *hold) got(lease *lock.Lease) { h.lease, h.ctx = lease, lease.Context() }
 
-// ask asks the Locker for the lock. outage reports whether an outage that key falls
+// ask asks the Locker for the lock. outage reports whether an outage that the key falls
 // under began meanwhile, which ends the wait under DBOnly.
-func (h *hold) ask(ctx, waited context.Context) (lease *lock.Lease, outage bool, err error) {
-	g := h.call.guard
-	acquire, asked := g.locker.Acquire, waited
-	hurried := h.call.hurried(ctx, waited)
+func (s *keySet) ask(ctx, waited context.Context, h *hold) (lease *lock.Lease, outage bool, err error) {
+	l := s.layer
+	acquire, asked := l.locker.Acquire, waited
+	hurried := s.hurried(ctx, waited)
 	if hurried {
-		acquire, asked = g.locker.TryAcquire, ctx
+		acquire, asked = l.locker.TryAcquire, ctx
 	}
-	if h.call.policy == DBOnly {
-		var cancel context.CancelFunc
-		if hurried {
-			asked, cancel = context.WithTimeout(asked, hesitation)
-		} else {
-			asked, cancel = g.outages.until(asked, h.key)
-		}
-		defer cancel()
+	cancel := func() {}
+	switch {
+	case hurried && (s.plan.policy == DBOnly || s.plan.wait > 0):
+		asked, cancel = context.WithTimeout(asked, hesitation)
+	case s.plan.policy == DBOnly:
+		asked, cancel = l.outages.until(asked, h.key)
 	}
+	defer cancel()
 	var opts []lock.AcquireOption
-	if h.remembers() > 0 {
+	if s.mark(h) > 0 {
 		opts = append(opts, lock.UnlessMarked())
 	}
+	h.nested = l.locker.Holds(ctx, h.key)
 	lease, err = acquire(asked, h.key, opts...)
 	if err == nil && lease.Grant().Owner == "" {
 		_ = lease.Release(ctx)
@@ -142,8 +121,17 @@ func (h *hold) ask(ctx, waited context.Context) (lease *lock.Lease, outage bool,
 }
 
 // hurried reports whether the caller does not wait for the key, or no longer.
-func (c *call) hurried(ctx, waited context.Context) bool {
-	return c.wait <= 0 || ended(waited) && !ended(ctx)
+func (s *keySet) hurried(ctx, waited context.Context) bool {
+	return s.plan.wait <= 0 || ended(waited) && !ended(ctx)
+}
+
+// unheard reports whether the engine had too little time to answer, because the wait for the
+// key was short. Wait bounds the wait for a key, not the time that an engine has: the caller
+// goes on as one that does not wait.
+func unheard(err error, took time.Duration) bool {
+	_, held := errors.AsType[*lock.HeldError](err)
+	asked := errors.Is(err, lock.ErrNoAnswer) || errors.Is(err, lock.ErrNotSent) || errors.Is(err, lock.ErrRefused)
+	return !held && errors.Is(err, context.DeadlineExceeded) && (took < hesitation || !asked)
 }
 
 // unanswered reports whether the caller's deadline passed while Redis did not answer,
@@ -182,11 +170,11 @@ func ended(ctx context.Context) bool { return wait.Err(ctx) != nil }
 // goWithout gets a place in the local queue, in an outage that may begin here. If one
 // has ended since the lock could not be asked, when so many were past, and none is open,
 // it gets the lock after all: again is true. waited ends when the wait for the key does.
-func (h *hold) goWithout(ctx, waited context.Context, past int64, cause error) (again bool, err error) {
-	g := h.call.guard
-	acquire, within := g.locker.Acquire, waited
-	if h.call.hurried(ctx, waited) {
-		acquire, within = g.locker.TryAcquire, ctx
+func (s *keySet) goWithout(ctx, waited context.Context, h *hold, past int64, cause error) (again bool, err error) {
+	l := s.layer
+	acquire, within := l.locker.Acquire, waited
+	if s.hurried(ctx, waited) {
+		acquire, within = l.locker.TryAcquire, ctx
 	}
 	lease, err := acquire(within, h.key, lock.Local())
 	if err != nil {
@@ -196,7 +184,7 @@ func (h *hold) goWithout(ctx, waited context.Context, past int64, cause error) (
 	if lease.Grant().Owner != "" { // a real one was handed over
 		return false, nil
 	}
-	o, opened := g.outages.open(h.key, past, cause)
+	o, opened := l.outages.open(h.key, past, cause)
 	if o == nil {
 		_ = lease.Release(ctx)
 		h.lease, h.ctx = nil, nil
@@ -204,32 +192,48 @@ func (h *hold) goWithout(ctx, waited context.Context, past int64, cause error) (
 	}
 	h.without, h.outage = cause, o
 	if opened {
-		g.outages.begin(h.call.ctx, o)
+		l.outages.begin(s.ctx, o)
 	}
 	return false, nil
 }
 
 // enlist makes a call that is without a lock one of those who may run so, and counts it
 // in its outages. again is true if one of these is over.
-func (c *call) enlist(ctx context.Context) (again bool, err error) {
+func (s *keySet) enlist(ctx context.Context) (again bool, err error) {
 	var outages []*outage
-	for i := range c.holds {
-		if o := c.holds[i].outage; o != nil && !slices.Contains(outages, o) {
+	for i := range s.holds {
+		if o := s.holds[i].outage; o != nil && !slices.Contains(outages, o) {
 			outages = append(outages, o)
 		}
 	}
 	if len(outages) == 0 {
 		return false, nil
 	}
-	g := c.guard
-	if err := g.outages.admit(ctx, c.ttl()/2); err != nil {
-		return false, fmt.Errorf("%w: %w", err, c.without())
+	l := s.layer
+	if err := l.outages.admit(ctx, s.ttl()/2); err != nil {
+		return false, fmt.Errorf("%w: %w", err, s.without())
 	}
-	if !g.outages.join(outages) {
-		g.outages.readmit()
+	if !l.outages.join(outages) {
+		l.outages.readmit()
 		return true, nil
 	}
-	c.outages = outages
-	g.metrics.without.Inc()
+	s.outages = outages
+	l.metrics.without.Inc()
 	return false, nil
+}
+
+// leave counts a call that is without a lock as one that has ended so.
+func (s *keySet) leave(o notify.Outcome) {
+	for _, out := range s.outages {
+		switch o {
+		case notify.OutcomeCommitted:
+			out.committed.Add(1)
+		case notify.OutcomeUnknown:
+			out.unknown.Add(1)
+		}
+		out.running.Add(-1)
+	}
+	if s.outages != nil {
+		s.layer.outages.readmit()
+	}
 }

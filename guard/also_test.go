@@ -313,6 +313,43 @@ func TestLostAtTheRelease(t *testing.T) {
 	}
 }
 
+// TestLossOfAnInheritedLock: an operation that loses two locks reports the one that another
+// caller has handed on to it, which nobody else reports for that caller.
+func TestLossOfAnInheritedLock(t *testing.T) {
+	each(t, func(e *env) {
+		loseBoth := func(first, second string) error {
+			return e.Do(bg, first, func(context.Context, *gorm.DB) error {
+				e.Forget(first)
+				e.Forget(second)
+				return nil
+			}, guard.Also(second), guard.Wait(time.Minute))
+		}
+		for n := range 1000 { // until the lock is handed over: the other caller may be late
+			first, second, ended := fmt.Sprint("a:", n), fmt.Sprint("b:", n), make(chan error)
+			wantNil(e.t, e.Do(bg, second, func(context.Context, *gorm.DB) error {
+				go func() { ended <- loseBoth(first, second) }()
+				testwait.Until(e.t, "the first key is held", func() bool {
+					now, err := e.Engine().Inspect(bg, first)
+					return err == nil && now.Owner != ""
+				})
+				return nil
+			}))
+			wantNil(e.t, <-ended)
+			events := e.Events.All()
+			if len(events) != n+1 {
+				e.t.Fatalf("%d events, want %d", len(events), n+1)
+			}
+			if ev := events[n]; ev.Key == second {
+				if ev.Verdict != notify.VerdictLost || ev.FirstToken == 0 {
+					e.t.Errorf("the event is %+v", ev)
+				}
+				return
+			}
+		}
+		e.t.Error("no event names the lock that was handed over")
+	})
+}
+
 // TestLostWhileWaiting: an operation that loses one lock while it waits for another does
 // not wait on.
 func TestLostWhileWaiting(t *testing.T) {

@@ -1,64 +1,116 @@
 package guard
 
 import (
+	"cmp"
 	"context"
-	"time"
+	"errors"
+	"fmt"
 
-	"github.com/belaygo/belay/internal/dbtx"
+	"gorm.io/gorm"
 )
 
-// call is one Do: the locks, and one attempt or several under them.
+// call is one Do, as it was asked for.
 type call struct {
 	options
-	guard    *Guard
-	key      string // that Do was given
-	op       Op
-	change   Change          // what op does, if it was given to Apply
-	once     *answering      // its answer, if it was given to Once
-	applies  bool            // it was
-	policy   Policy          // of the guard, when it began
-	ctx      context.Context // the caller's, and what the Observer adds
-	holds    []hold          // of all keys, in the order in which they are acquired
-	one      [1]hold         // most calls have one
-	memory   dbtx.Memory     // of all attempts
-	tx       *dbtx.Tx        // of the attempt that runs
-	last     ending          // of the last attempt; it has no outcome if somebody's code panicked
-	tries    int             // attempts that were made again
-	claiming *claiming       // of the request that the call serves, if it does
-	crew     *crew           // that the call leads, if it does
-	brought  bool            // the caller gave Update a row with a version, which no attempt changes
-
-	outages []*outage       // that it is counted in, as one of those who may run without a lock
-	waiting context.Context // of the wait that was begun last
-	endWait func(error)     // nil unless the call waits
-	waited  bool            // it has, once
-	begun   time.Time       // when the call did
-	until   time.Time       // when the wait for the locks ends, if there is one
-	shared  int             // how many calls' changes the transaction makes, if there are several
-	became  string          // with Combine: see combinedShared; empty until there is a transaction
+	guard   *Guard
+	ctx     context.Context // the caller's, and what the Observer adds
+	plan    plan
+	work    work
+	request *claiming // that it serves, nil if there is none
+	turn    turn      // its wait for the locks
 }
 
-// callKey asks a context for the call whose operation it belongs to.
-type callKey struct{}
-
-// callContext is the context of a call's operation. It carries the leases, too, in
-// which another acquire of the key is nested.
-type callContext struct {
-	context.Context
-	call *call
+// work is what a call does.
+type work struct {
+	op      Op
+	change  Change             // that op makes, if it was given to Apply
+	applies bool               // it was
+	anew    func(*series) bool // whether op is to run again, nil if it is not for Once
 }
 
-func (c callContext) Value(key any) any {
-	if key == (callKey{}) {
-		return c.call
+// prepare plans what the call asks of the first layer, and what it claims.
+func (c *call) prepare() (err error) {
+	if c.request, err = newClaiming(c.requests, c.guard.records()); err != nil {
+		return err
 	}
-	if v := c.Context.Value(key); v != nil {
-		return v
+	if err := c.plan.fill(c.request.lockKey(), &c.options); err != nil {
+		return err
 	}
-	for i := range c.call.holds {
-		if v := c.call.holds[i].ctx.Value(key); v != nil {
-			return v
-		}
+	if c.maxBody < 0 || c.maxBody > largestBody {
+		return fmt.Errorf("guard: MaxAnswer of %d bytes is outside 0 to %d", c.maxBody, largestBody)
+	}
+	if c.request != nil {
+		c.request.hold(&c.plan)
 	}
 	return nil
+}
+
+// alone runs the call in transactions of its own.
+func (c *call) alone() error {
+	r := c.run()
+	defer r.leave()
+	if err := r.enter(); err != nil {
+		return err
+	}
+	c.turn.became = cmp.Or(c.turn.became, combinedAlone)
+	return c.attempts(r)
+}
+
+// attempts makes attempts, all under the same leases, and reports how the last one ended.
+func (c *call) attempts(r *run) error {
+	ctx, cancel := r.keys.within(c.ctx)
+	defer cancel()
+	op := c.op()
+	for again := true; again; {
+		r.series.attempt(scope{ctx, &r.keys}, op)
+		anew := c.work.anew
+		again = anew != nil && anew(&r.series) || r.series.again()
+	}
+	cancel()
+	return r.finish(r.series.last)
+}
+
+var errCombineDo = errors.New("guard: Combine is an option of Apply: what an operation does can't be combined")
+
+// member returns the call as one that may share its transaction, nil if it runs alone. ctx is
+// the caller's.
+func (c *call) member(ctx context.Context) *member {
+	g, key := c.guard, c.plan.main
+	alike := c.combine && c.wait > 0 && !ended(ctx) && len(c.plan.keys) == 1 && c.remember == 0 && len(c.protects) == 0 && !c.plan.keys[0].request && c.retries == changeTries
+	if !alike || g.layer.outages.on(key) != nil || g.layer.locker.Holds(ctx, key) {
+		return nil
+	}
+	shape, steps, ok := c.work.change.alike(ctx, &g.lines.folding)
+	if !ok {
+		return nil
+	}
+	m := &member{caller: c, lines: g.lines, key: key, until: c.plan.until, wait: &c.turn, ctx: ctx, steps: steps, shape: shape, turn: make(chan signal, 1)}
+	if c.request != nil {
+		serves := *c.request // what becomes of it in a crew is no matter of a run alone
+		m.serves = &serves
+	}
+	return m
+}
+
+// op returns the operation. Its errors say nothing of the request.
+func (c *call) op() Op {
+	if c.request == nil {
+		return c.work.op
+	}
+	return func(ctx context.Context, tx *gorm.DB) error { return c.request.own(c.work.op(ctx, tx)) }
+}
+
+// run returns a run of the call.
+func (c *call) run() *run {
+	g := c.guard
+	r := &run{ctx: c.ctx, reporter: g.reporter, turn: &c.turn, request: c.request,
+		keys:   keySet{layer: g.layer, ctx: c.ctx},
+		series: series{db: g.db, cfg: &g.cfg, metrics: g.metrics, ctx: c.ctx, plan: &c.plan, claims: noClaims{}, budget: budget{work: c.retries}},
+	}
+	r.keys.of(&c.plan)
+	r.series.held = &r.keys
+	if c.request != nil {
+		r.series.claims, r.series.budget.claim = c.request, claimTries
+	}
+	return r
 }

@@ -60,7 +60,8 @@ func (c Change) Run(ctx context.Context, tx *gorm.DB) error {
 
 // Insert returns a Change that inserts row, a struct. The key protects the row by
 // the one unique index whose columns are set in row; if there are several, name one
-// with Protects. After a failure row is as it was; what it points to is not copied.
+// with Protects. It is an error if the database has inserted none, as a trigger may have it.
+// After a failure row is as it was; what it points to is not copied.
 func Insert[T any](row *T) Change { return Change{[]step{insertion[T]{row}}} }
 
 type insertion[T any] struct{ row *T }
@@ -75,7 +76,11 @@ func (w insertion[T]) protect(t *dbtx.Tx) error {
 func (w insertion[T]) run(_ context.Context, t *dbtx.Tx, tx *gorm.DB) error {
 	before := *w.row
 	t.OnRollback(func() { *w.row = before })
-	return tx.Create(w.row).Error
+	made := tx.Create(w.row)
+	if made.Error == nil && made.RowsAffected == 0 && !made.DryRun {
+		return fmt.Errorf("guard: no row of %s was inserted: a trigger or a rule of the database has left it out", made.Statement.Table)
+	}
+	return made.Error
 }
 
 // Update returns a Change that loads the row with row's primary key into row, lets
@@ -86,9 +91,8 @@ func (w insertion[T]) run(_ context.Context, t *dbtx.Tx, tx *gorm.DB) error {
 // row is as it was.
 //
 // change may be called several times, with the row loaded anew: when the database has
-// rolled an attempt back for a deadlock, or, in an operation without the lock (see
-// DBOnly), when another caller has updated a row that came without a version. It must
-// not alter anything but the row.
+// rolled an attempt back for a deadlock, or when another caller has updated a row first
+// that came without a version (see Apply). It must not alter anything but the row.
 //
 // Update prevents lost updates. It does not make a repeated request harmless: only a
 // unique row for the request does.
@@ -119,13 +123,12 @@ func (w update[T]) run(ctx context.Context, t *dbtx.Tx, tx *gorm.DB) error {
 	before := *w.row
 	t.OnRollback(func() { *w.row = before })
 	expected := m.version(ctx, &before)
+	came := expected != 0
 	if err := m.load(ctx, tx, w.row); err != nil {
-		return err
+		return refused(err, came)
 	}
-	if expected == 0 {
+	if !came {
 		expected = m.version(ctx, w.row)
-	} else if c, ok := ctx.Value(callKey{}).(*call); ok {
-		c.brought = true
 	}
 	if err := w.change(w.row); err != nil {
 		return err
@@ -133,7 +136,28 @@ func (w update[T]) run(ctx context.Context, t *dbtx.Tx, tx *gorm.DB) error {
 	if err := m.restore(ctx, w.row, &before, expected); err != nil {
 		return err
 	}
-	return tx.Select("*").Omit(clause.Associations).Updates(w.row).Error
+	return refused(tx.Select("*").Omit(clause.Associations).Updates(w.row).Error, came)
+}
+
+// broughtError is the error of a statement on a row that came with a version.
+type broughtError struct{ error }
+
+func (e broughtError) Unwrap() error { return e.error }
+
+// refused returns the error of an Update's statement. came tells whether its row came with
+// a version.
+func refused(err error, came bool) error {
+	if err == nil || !came {
+		return err
+	}
+	return broughtError{err}
+}
+
+// brought reports whether an operation ended with the error of an Update whose row came
+// with a version.
+func brought(err error) bool {
+	_, ok := errors.AsType[broughtError](err)
+	return ok
 }
 
 var errOutsideDo = errors.New("guard: a Change must be run by Apply, or inside an operation with its ctx and tx")

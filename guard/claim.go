@@ -3,130 +3,108 @@ package guard
 import (
 	"context"
 	"crypto/sha256"
+	"database/sql"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
-	"github.com/belaygo/belay/dbguard"
+	"gorm.io/gorm"
+
 	"github.com/belaygo/belay/internal/claim"
 	"github.com/belaygo/belay/internal/dbtx"
 	"github.com/belaygo/belay/internal/fail"
+	"github.com/belaygo/belay/internal/wait"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/once"
 )
 
-// ErrMismatch is returned for a repeat of a request that asks for something else than the
-// request did: see once.Print.
-var ErrMismatch = errors.New("guard: another request has this id")
-
-// For names the request that the operation serves. The request is stored in the
-// operation's transaction, before the operation runs: see package once, whose tables must
-// be there. A repeat returns ErrDuplicate, or ErrMismatch if it asks for something else,
-// for as long as the request is kept. It does so also after the lock has failed, and if it
-// uses other keys: the operation never runs twice at once.
-//
-// A repeat that comes while the operation runs under other keys returns ErrBusy. With Wait
-// it waits, for half of the lock's ttl at most.
-//
-// With Combine the key of Apply says who shares a transaction, and requests are stored
-// after the changes were made in memory, before anything else is written: a change may be
-// computed twice, and is written once. A caller whose request is there already, or comes
-// twice, runs alone.
-//
-// After ErrUnknown, or any other error, the same request can be made again: it has taken
-// effect at most once.
-//
-// Do can be called with the Key of the request itself: then a repeat that comes while the
-// operation runs is excluded by the lock. That key protects no rows: name those by Also.
-func For(r once.Request) Option {
-	return func(o *options) { o.requests = append(o.requests, r) }
-}
-
-// Served reports whether a request has taken effect and is known still. The error is
-// ErrMismatch if that one asked for something else. It asks the database alone, in one
-// short transaction; false says nothing about a moment later. It is not for the inside of
-// an operation: ErrNested.
-func (g *Guard) Served(ctx context.Context, r once.Request) (bool, error) {
-	if err := errors.Join(r.Validate(), ctx.Err()); err != nil {
-		return false, err
-	}
-	if dbtx.FromContext(ctx) != nil {
-		return false, fmt.Errorf("%w: whether a request has been served", ErrNested)
-	}
-	k := &claiming{request: r, sum: r.Sum(), key: r.Key()}
-	err := k.served(ctx, g)
-	if errors.Is(err, ErrDuplicate) {
-		return true, nil
-	}
-	return false, err
+// records are the requests that were served, as the database has them.
+type records struct {
+	db      *gorm.DB
+	timeout time.Duration // of a read
 }
 
 // claiming is what a call claims: the request that it serves.
 type claiming struct {
+	records records
 	request once.Request
 	sum     [sha256.Size]byte
 	key     string
 	held    int64 // of the call's keys, or of the request's own
-	begun   bool  // the operation, in some attempt
 
 	record *claim.Record // what refused the claim, nil if it was gone when it was read
 	err    error         // why it could not be read
 }
 
-// planClaim prepares the claim of a call.
-func (c *call) planClaim() error {
-	switch len(c.requests) {
+// newClaiming prepares the claim of a call, nil if it makes none.
+func newClaiming(requests []once.Request, in records) (*claiming, error) {
+	switch len(requests) {
 	case 0:
-		return nil
+		return nil, nil
 	case 1:
 	default:
-		return fmt.Errorf("%w: one operation serves one", once.ErrRequest)
+		return nil, fmt.Errorf("%w: one operation serves one", once.ErrRequest)
 	}
-	r := c.requests[0]
+	r := requests[0]
 	if err := r.Validate(); err != nil {
-		return err
+		return nil, err
 	}
-	c.claiming = &claiming{request: r, sum: r.Sum(), key: r.Key()}
-	return nil
+	return &claiming{records: in, request: r, sum: r.Sum(), key: r.Key()}, nil
 }
 
-// planHeld notes the keys of the call, which are in order. The request's own excludes all
+// hold notes the keys of the call, which are in order. The request's own excludes all
 // who have it, whatever else they hold.
-func (c *call) planHeld() {
-	if c.claiming == nil {
-		return
-	}
-	h, own := sha256.New(), c.hold(c.claiming.key) != nil
-	for i := range c.holds {
-		if own && !c.isRequests(c.holds[i].key) {
+func (k *claiming) hold(p *plan) {
+	h, own := sha256.New(), p.find(k.key) != nil
+	for i := range p.keys {
+		one := &p.keys[i]
+		if own && !one.request {
 			continue
 		}
-		_, _ = fmt.Fprintf(h, "%d %s", len(c.holds[i].key), c.holds[i].key)
+		_, _ = fmt.Fprintf(h, "%d %s", len(one.key), one.key)
 	}
-	c.claiming.held = int64(binary.BigEndian.Uint64(h.Sum(nil))) //nolint:gosec // any 64 bits do
+	k.held = int64(binary.BigEndian.Uint64(h.Sum(nil))) //nolint:gosec // any 64 bits do
 }
 
-// isRequests reports whether a key is that of the request which the call serves. It protects
-// no rows but the claim: other requests may write the same ones.
-func (c *call) isRequests(key string) bool { return c.claiming != nil && key == c.claiming.key }
+// lockKey returns the key of the request's own lock, "" if there is no request.
+func (k *claiming) lockKey() string {
+	if k == nil {
+		return ""
+	}
+	return k.key
+}
 
 // claim inserts the claim: whoever comes with the same request from now on waits for the
 // end of this transaction.
-func (c *call) claim() error {
-	k := c.claiming
-	err := c.tx.Claim(k.key, k.claim(), min(c.ttl()/2, time.Until(c.until)))
+func (k *claiming) claim(t *dbtx.Tx, h held) error {
+	err := t.Claim(k.key, k.row(), h.patience())
 	switch {
 	case err == nil:
+		database := k.records.db.Name()
+		t.AroundRoutines(k.suspend(database), k.resume(database))
 		fail.Point("guard/claimed")
 	case errors.Is(err, dbtx.ErrClaimed):
 		return k.busy(err)
 	}
-	return err
+	return claim.Explain(err)
+}
+
+// suspend and resume mark the claim while a statement runs that may commit it before the
+// operation has ended.
+func (k *claiming) suspend(database string) func(context.Context, *sql.Conn) error {
+	return func(ctx context.Context, conn *sql.Conn) error { return claim.Suspend(ctx, conn, database, k.sum[:]) }
+}
+
+func (k *claiming) resume(database string) func(context.Context, *sql.Conn) error {
+	return func(ctx context.Context, conn *sql.Conn) error {
+		return claim.Resume(ctx, conn, database, k.sum[:], k.request.Print.Bytes())
+	}
 }
 
 // claim returns the row that says that the request has taken effect.
-func (k *claiming) claim() *claim.Claim {
+func (k *claiming) row() *claim.Claim {
 	return &claim.Claim{Request: k.sum[:], Print: k.request.Print.Bytes(), Held: k.held, Operation: k.request.Operation}
 }
 
@@ -134,10 +112,10 @@ func (k *claiming) claim() *claim.Claim {
 var errServed = errors.New("its transaction was committed before")
 
 // served returns the error of a repeat, nil if the request is not known.
-func (k *claiming) served(ctx context.Context, g *Guard) error {
-	ctx, cancel := context.WithTimeout(ctx, g.cfg.EndTimeout)
+func (k *claiming) served(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, k.records.timeout)
 	defer cancel()
-	if err := k.read(ctx, g); err != nil {
+	if err := k.read(ctx); err != nil {
 		return fmt.Errorf("guard: %w", err)
 	}
 	if k.record == nil {
@@ -153,19 +131,31 @@ func (k *claiming) busy(cause error) error {
 }
 
 // find reads what is known of the request, also if ctx has ended.
-func (k *claiming) find(ctx context.Context, g *Guard) error {
-	ctx, cancel := detached(ctx, g.cfg.EndTimeout)
+func (k *claiming) find(ctx context.Context) error {
+	ctx, cancel := detached(ctx, k.records.timeout)
 	defer cancel()
-	return k.read(ctx, g)
+	return k.read(ctx)
 }
 
-func (k *claiming) read(ctx context.Context, g *Guard) error {
-	pool, err := g.db.DB()
+func (k *claiming) read(ctx context.Context) error {
+	db := k.records.db
+	pool, err := db.DB()
 	if err != nil {
 		return err
 	}
-	k.record, err = claim.Find(ctx, pool, g.db.Name(), k.sum[:])
+	k.record, err = claim.Find(ctx, pool, db.Name(), k.sum[:])
 	return err
+}
+
+// marked returns the error of a request whose key is marked as done, nil if it is not known.
+func (k *claiming) marked(ctx context.Context) error {
+	if err := k.find(ctx); err != nil {
+		return fmt.Errorf("guard: %w", err)
+	}
+	if k.record != nil {
+		return k.repeated(lock.ErrMarked)
+	}
+	return nil
 }
 
 // repeated returns the error of a repeat.
@@ -176,40 +166,69 @@ func (k *claiming) repeated(cause error) error {
 	switch {
 	case k.record == nil: // it was purged, again and again
 		return k.busy(cause)
+	case k.record.Suspended():
+		return fmt.Errorf("%w: %w: a routine has ended that of the request: %w", ErrUnknown, ErrTxControl, cause)
 	case k.request.Print.Differs(k.record.Print):
 		return fmt.Errorf("%w: %w", ErrMismatch, cause)
 	}
 	return fmt.Errorf("%w: %w", ErrDuplicate, cause)
 }
 
-// claims reports whether a conflict is on the claim of the call.
-func (c *call) claims(conflict *dbguard.ConflictError) bool {
-	return c.claiming != nil && onClaim(conflict) && conflict.Key == c.claiming.key
-}
-
-// onClaim reports whether a conflict is on a claim.
-func onClaim(conflict *dbguard.ConflictError) bool {
-	return conflict != nil && conflict.Table == claim.Claim{}.TableName()
-}
-
-// foreign reports whether a conflict is on claims that were made under other keys than the
-// call's.
-func (c *call) foreign(conflict *dbguard.ConflictError) bool {
-	if c.crew != nil {
-		return onClaim(conflict) && c.crew.foreign()
+// own returns an error of an operation as one that says nothing of the request, if there is
+// one: it may be of another call that the operation has made.
+func (k *claiming) own(err error) error {
+	about := func(target error) bool { return errors.Is(err, target) }
+	if k != nil && slices.ContainsFunc(ofRequest, about) {
+		return ownError{err}
 	}
-	return c.claims(conflict) && c.claiming.foreign(c.ctx, c.guard)
+	return err
 }
+
+// outrun finds out whether the transaction on another node was of the same request: a node
+// learns of the claim at the COMMIT, or by a deadlock before it.
+func (k *claiming) outrun(ctx context.Context, t *dbtx.Tx, h held, err error, atCommit bool) error {
+	complete := atCommit && t.CatchUp()
+	k.err = k.find(ctx)
+	if atCommit && !complete {
+		k.await(ctx, h)
+	}
+	switch {
+	case k.err == nil && k.record != nil:
+		return k.repeated(err)
+	case complete && k.err == nil, !atCommit: // another row was in the way
+		return err
+	}
+	return k.busy(err)
+}
+
+// await waits for a claim that has refused the COMMIT, perhaps, and is not here yet.
+func (k *claiming) await(ctx context.Context, h held) {
+	until := time.Now().Add(h.patience())
+	for (k.err != nil || k.record == nil) && time.Now().Before(until) && h.alive() == nil {
+		if wait.Sleep(ctx, claimPause, nil) != nil {
+			return
+		}
+		k.err = k.find(ctx)
+	}
+}
+
+// claimPause is the time between two reads of a claim that is on its way.
+const claimPause = 20 * time.Millisecond
+
+// claimTries is how often a claim is made again, before the operation has begun: when those
+// who wait for a claim see it rolled back, the database lets one of them make it.
+const claimTries = 10
+
+// suspended reports whether the claim that is in the way was committed before its operation
+// had ended.
+func (k *claiming) suspended() bool { return k != nil && k.record.Suspended() }
 
 // foreign reads the claim that is in the way, and reports whether it was made under other
 // keys than the call's, or may have been: nobody knows that if it can't be read, or is gone.
-func (k *claiming) foreign(ctx context.Context, g *Guard) bool {
-	k.err = k.find(ctx, g)
+func (k *claiming) foreign(ctx context.Context) bool {
+	k.err = k.find(ctx)
 	return k.record == nil || k.record.Held != k.held
 }
 
-// claimedInVain reports whether the claim was refused for one that is gone: it was purged.
-func (c *call) claimedInVain(e ending) bool {
-	return e.finding != nil && c.claims(e.finding.conflict) && !e.finding.verdict.failure() &&
-		c.claiming.err == nil && c.claiming.record == nil
-}
+// purged reports whether the claim that was in the way is gone.
+func (k *claiming) purged() bool { return k.err == nil && k.record == nil }

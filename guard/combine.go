@@ -1,89 +1,14 @@
 package guard
 
 import (
-	"context"
-	"errors"
-	"reflect"
 	"sync"
 	"time"
-
-	"gorm.io/gorm"
-
-	"github.com/belaygo/belay/internal/dbtx"
 )
-
-var errCombineDo = errors.New("guard: Combine is an option of Apply: what an operation does can't be combined")
-
-// foldable is a step that can be made together with its like.
-type foldable interface {
-	step
-	// target names what the step does. ok is false if the step must run alone.
-	target(ctx context.Context, g *Guard) (what target, ok bool)
-	// fold begins the work of a crew: that of an Update loads the row.
-	fold(ctx context.Context, t *dbtx.Tx, tx *gorm.DB) (fold, error)
-	// inserts returns the row, if the step inserts it.
-	inserts() any
-}
-
-// fold is what a crew makes of a step that all have.
-type fold interface {
-	// try makes a step's change to the row as the changes before left it. The row is as
-	// it was before if the change fails or panics, or undo is called. adopt makes the
-	// change one of the crew's.
-	try(ctx context.Context, s step) (adopt func(*dbtx.Tx), undo func(), err error)
-	// save writes what was adopted.
-	save(ctx context.Context, tx *gorm.DB) error
-}
-
-// A target is what a step does: an Update changes one row, which its model and its primary
-// key name; an Insert inserts some row of a model.
-type target struct {
-	model reflect.Type
-	table string
-	key   any // pairs of the values before and the last one; nil of an Insert
-}
-
-// alike returns what the members of a crew have in common, and their steps. ok is false if
-// the Change must run alone: it would see in memory what others have not written yet.
-func (c Change) alike(ctx context.Context, g *Guard) (shape any, steps []foldable, ok bool) {
-	updated := ""
-	inserted := make(map[string]bool)
-	for _, s := range c.steps {
-		f, ok := s.(foldable)
-		if !ok {
-			return nil, nil, false
-		}
-		what, ok := f.target(ctx, g)
-		switch {
-		case !ok, what.key != nil && updated != "":
-			return nil, nil, false
-		case what.key != nil:
-			updated = what.table
-		default:
-			inserted[what.table] = true
-		}
-		shape, steps = [2]any{shape, what}, append(steps, f)
-	}
-	return shape, steps, len(steps) > 0 && !inserted[updated]
-}
-
-// member returns the call as one that may share its transaction, nil if it runs alone.
-func (c *call) member(ctx context.Context) *member {
-	alike := c.combine && c.wait > 0 && !ended(ctx) && len(c.holds) == 1 && c.remember == 0 && len(c.protects) == 0 && !c.isRequests(c.key) && c.retries == changeTries
-	if !alike || c.guard.outages.on(c.key) != nil || c.guard.locker.Holds(ctx, c.key) {
-		return nil
-	}
-	shape, steps, ok := c.change.alike(ctx, c.guard)
-	if !ok {
-		return nil
-	}
-	return &member{call: c, ctx: ctx, steps: steps, shape: shape, serves: c.claiming, turn: make(chan signal, 1)}
-}
 
 // lines are the callers that wait to share a transaction, by key.
 type lines struct {
 	turnTime time.Duration // see turnTime
-	apart    sync.Map      // models of which no rows are inserted together: reflect.Type → true
+	folding  folding
 
 	mu sync.Mutex
 	of map[string]*line
@@ -96,11 +21,11 @@ type line struct{ queue []*member }
 func (l *lines) join(m *member) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if at := l.of[m.call.key]; at != nil {
+	if at := l.of[m.key]; at != nil {
 		at.queue = append(at.queue, m)
 		return false
 	}
-	l.of[m.call.key] = new(line)
+	l.of[m.key] = new(line)
 	return true
 }
 
@@ -108,7 +33,7 @@ func (l *lines) join(m *member) bool {
 func (l *lines) quit(m *member) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	at := l.of[m.call.key]
+	at := l.of[m.key]
 	if at == nil {
 		return false
 	}
@@ -126,7 +51,7 @@ func (l *lines) quit(m *member) bool {
 func (l *lines) take(leader *member, n int) (crew []*member) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	key := leader.call.key
+	key := leader.key
 	at := l.of[key]
 	rest := at.queue[:0]
 	for _, m := range at.queue {

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/belaygo/belay/internal/background"
 	"github.com/belaygo/belay/internal/instance"
 	"github.com/belaygo/belay/notify"
 )
@@ -102,8 +103,6 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Name == "" {
 		c.Name = "guard"
 	}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
+	c.Logger = background.Logger(c.Logger)
 	return c, nil
 }

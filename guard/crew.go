@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"gorm.io/gorm"
@@ -21,10 +22,12 @@ const maxCrew = 128
 // A crew is the calls that share a transaction. The first one leads: it has the lock, and
 // runs the transaction.
 type crew struct {
-	all   []*member // without those who have left, or have an answer
-	call  *call     // of the leader
-	cut   context.CancelCauseFunc
-	saved bool // the last attempt has saved the rows, and may have committed them
+	noClaims           // the members claim
+	all      []*member // without those who have left, or have an answer
+	run      *run      // of the leader
+	cut      context.CancelCauseFunc
+	begun    time.Time // when the last attempt did
+	saved    bool      // the last attempt has saved the rows, and may have committed them
 
 	inserts bool      // they insert rows, those of their requests included
 	asked   []*member // in the order in which the transaction knows them
@@ -38,35 +41,31 @@ var errOrphaned = fmt.Errorf("%w: the caller that ran the transaction has panick
 // errNoChange has the transaction rolled back: all changes have failed.
 var errNoChange = errors.New("guard: no change was made")
 
-// errImpatient is the cause of an attempt's end: see round.watch.
+// errImpatient is the cause of an attempt's end: see crew.watch.
 var errImpatient = errors.New("guard: a caller who shares the transaction does not wait any longer")
 
-// share runs a crew and returns the answer of its leader.
-func share(leader *member, others []*member) error {
-	k := &crew{all: append([]*member{leader}, others...), call: leader.call}
+// share runs a crew and returns the answer of its leader, whose run has the lock.
+func share(leader *member, others []*member, r *run) error {
+	k := &crew{all: append([]*member{leader}, others...), run: r}
 	defer k.scatter() // if somebody's code panics
-	c := k.call
-	ctx := c.ctx
-	c.ctx = context.WithoutCancel(ctx) // the others', too
-	c.op, c.claiming = k.work, nil     // the members claim
-	c.crew = k
-	c.became = combinedShared
+	r.handTo(k)
+	leader.wait.became = combinedShared
 	for {
-		e, impatient := k.attempt()
-		if impatient || c.again(e) {
-			for _, m := range k.all {
-				m.spare()
-			}
+		impatient := k.attempt()
+		if impatient && leader.ctx.Err() != nil {
+			return k.handOver()
+		}
+		if impatient || r.series.again() {
+			k.dismiss()
 			continue
 		}
-		if k.end(e) {
+		if k.end() {
 			if leader.apart {
 				if err := leader.served(); err != nil {
 					return err
 				}
 			}
-			c.became = combinedAlone
-			return leader.anew(ctx).alone()
+			return leader.alone(combinedAlone)
 		}
 		return leader.err
 	}
@@ -74,12 +73,13 @@ func share(leader *member, others []*member) error {
 
 // end ends the call of a crew after its last attempt. It reports whether the leader is to
 // run alone.
-func (k *crew) end(e ending) (alone bool) {
+func (k *crew) end() (alone bool) {
+	e := k.run.series.last
 	apart := k.apart(e)
 	met, own := k.met(e)
-	k.call.shared = k.told(e, met, own)
-	k.call.guard.metrics.crewSize.Observe(float64(max(1, k.made)))
-	err := k.call.finish(e)
+	k.run.count = k.told(e, met, own)
+	k.run.reporter.metrics.crewSize.Observe(float64(max(1, k.made)))
+	err := k.run.finish(e)
 	fail.Point("guard/crew-ended")
 	failure, _ := errors.AsType[*InterceptionError](err)
 	switch {
@@ -96,22 +96,67 @@ func (k *crew) end(e ending) (alone bool) {
 	return alone
 }
 
-// attempt runs the transaction once, on a context that ends with the lock.
-func (k *crew) attempt() (e ending, impatient bool) {
-	c := k.call
-	ctx, cancel := c.within(c.ctx)
+// attempt runs the transaction once, on a context that ends with the lock. It reports whether
+// a caller who does not wait any longer has cut it short.
+func (k *crew) attempt() (impatient bool) {
+	ctx, cancel := k.run.keys.within(k.run.ctx)
 	defer cancel()
 	ctx, cut := context.WithCancelCause(ctx)
 	defer cut(context.Canceled)
-	k.cut, k.saved, c.shared = cut, false, len(k.all)
-	e = c.attempt(callContext{ctx, c})
-	return e, e.outcome == notify.OutcomeRolledBack && e.finding == nil && errors.Is(context.Cause(ctx), errImpatient)
+	k.cut, k.begun, k.saved, k.run.count = cut, time.Now(), false, len(k.all)
+	defer k.watch(k.all[0])()
+	e := k.run.series.attempt(scope{ctx, &k.run.keys}, k.work)
+	return e.outcome == notify.OutcomeRolledBack && e.finding == nil && errors.Is(context.Cause(ctx), errImpatient)
+}
+
+// watch cuts the transaction short if it lasts and m does not wait any longer, until stop is
+// called.
+func (k *crew) watch(m *member) (stop func()) {
+	begun, cut := k.begun, k.cut
+	var stopped atomic.Bool
+	stopWatch := context.AfterFunc(m.ctx, func() {
+		time.AfterFunc(crewPatience-time.Since(begun), func() {
+			if !stopped.Load() {
+				cut(errImpatient)
+			}
+		})
+	})
+	return func() { stopWatch(); stopped.Store(true) }
+}
+
+// dismiss answers those who do not wait any longer, before another attempt, and lets the
+// others leave. The leader stays.
+func (k *crew) dismiss() {
+	leader := k.all[0]
+	k.all = slices.DeleteFunc(k.all, func(m *member) bool {
+		m.spare()
+		if m == leader || m.ctx.Err() == nil || !m.use() {
+			return false
+		}
+		m.err = m.ctx.Err()
+		m.turn <- turnDone
+		return true
+	})
+}
+
+// handOver ends the call of a leader who does not wait any longer: another of the members
+// leads the others.
+func (k *crew) handOver() error {
+	k.dismiss()
+	e, leader := k.run.series.last, k.all[0]
+	k.run.count, e.err = 1, leader.ctx.Err()
+	err := k.run.finish(e)
+	others := k.all[1:]
+	k.all = nil
+	leader.lines.giveBack(leader.key, others)
+	return err
 }
 
 // work is the operation of the crew's transaction.
 func (k *crew) work(ctx context.Context, tx *gorm.DB) error {
 	t := dbtx.FromContext(ctx)
-	f, err := foldAll(ctx, t, tx, k.all[0].steps)
+	leader := k.all[0]
+	f, err := foldAll(ctx, t, tx, &leader.lines.folding, leader.steps)
 	if err != nil {
 		return err
 	}
@@ -119,13 +164,13 @@ func (k *crew) work(ctx context.Context, tx *gorm.DB) error {
 	if err := k.protect(t); err != nil {
 		return err
 	}
-	r := &round{leader: k.all[0], fold: f, tx: t, begun: time.Now(), cut: k.cut, all: slices.Clone(k.all), over: make(chan struct{})}
+	r := &round{leader: leader, fold: f, tx: t, crew: k, all: slices.Clone(k.all), over: make(chan struct{})}
 	for _, m := range k.all {
 		m.round, m.in = r, false
 	}
 	defer r.close()
 	defer func() { k.all = r.members() }() // the others are not ours any longer
-	r.turns(k.call.guard.lines.turnTime)
+	r.turns(leader.lines.turnTime)
 	if err := claimFor(t, r.members()); err != nil {
 		return err
 	}
@@ -151,6 +196,9 @@ func (k *crew) protect(t *dbtx.Tx) error {
 	rows := make([][]dbtx.NewRow, len(k.asked))
 	for i, m := range k.asked {
 		rows[i] = m.inserts()
+		if i > 0 {
+			defer k.watch(m)()
+		}
 	}
 	apart, err := t.ProtectEach(rows)
 	if err != nil {
@@ -173,7 +221,7 @@ func (k *crew) protect(t *dbtx.Tx) error {
 func (k *crew) apart(e ending) bool {
 	everybodys := dbtx.Retryable(e.err) || errors.Is(e.err, gorm.ErrRecordNotFound) && !k.inserts || errors.Is(e.err, errNoChange)
 	return e.err != nil && e.outcome == notify.OutcomeRolledBack && e.finding == nil &&
-		k.call.tx != nil && k.call.alive() == nil && !everybodys
+		k.run.series.tx != nil && k.run.keys.alive() == nil && !everybodys
 }
 
 // met returns the members whose own rows a conflict is about, without those whose requests
@@ -183,7 +231,7 @@ func (k *crew) met(e ending) (met []*member, own bool) {
 	if e.finding == nil {
 		return nil, false
 	}
-	calls := k.call.tx.Met()
+	calls := k.run.series.tx.Met()
 	met = slices.DeleteFunc(k.those(calls), func(m *member) bool { return m.foreign })
 	return met, len(calls) > 0 || e.finding.conflict.Kind == dbguard.Duplicate
 }
@@ -248,7 +296,7 @@ func (k *crew) scatter() {
 	all := k.all
 	k.all = nil
 	for _, m := range all[min(1, len(all)):] {
-		switch outcome := k.call.last.outcome; {
+		switch outcome := k.run.series.last.outcome; {
 		case outcome == notify.OutcomeCommitted:
 			m.err = m.own
 			m.turn <- turnDone

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"context"
 	"errors"
 
 	"gorm.io/gorm"
@@ -13,7 +14,7 @@ import (
 // each attempt, and those of its Change.
 func (m *member) inserts() (rows []dbtx.NewRow) {
 	if m.serves != nil {
-		m.claim, m.foreign = m.serves.claim(), false
+		m.claim, m.foreign = m.serves.row(), false
 		rows = append(rows, dbtx.NewRow{Model: m.claim, Claim: true})
 	}
 	for _, s := range m.steps {
@@ -25,11 +26,11 @@ func (m *member) inserts() (rows []dbtx.NewRow) {
 }
 
 // foreign reports whether all requests that a conflict is about were served under other keys.
-func (k *crew) foreign() bool {
-	met := k.those(k.call.tx.Met())
+func (k *crew) foreign(ctx context.Context) bool {
+	met := k.those(k.run.series.tx.Met())
 	all := len(met) > 0
 	for _, m := range met {
-		m.foreign = m.serves != nil && m.serves.foreign(k.call.ctx, k.call.guard)
+		m.foreign = m.serves != nil && m.serves.foreign(ctx)
 		all = all && m.foreign
 	}
 	return all
@@ -41,7 +42,7 @@ func (m *member) served() error {
 	if m.serves == nil || ended(m.ctx) {
 		return nil
 	}
-	err := m.serves.served(m.call.ctx, m.call.guard)
+	err := m.serves.served(m.traced)
 	if errors.Is(err, ErrDuplicate) || errors.Is(err, ErrMismatch) {
 		return err
 	}
@@ -90,5 +91,5 @@ func claimAll(t *dbtx.Tx, claims []*claim.Claim) error {
 	if len(claims) == 0 {
 		return nil
 	}
-	return t.ClaimAll(claims)
+	return claim.Explain(t.ClaimAll(claims))
 }

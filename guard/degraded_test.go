@@ -268,7 +268,7 @@ func TestDBOnlyLimit(t *testing.T) {
 	each(t, func(e *env) {
 		g, _ := e.dbOnly(guard.Config{DBOnlyLimit: 1})
 		wantNil(e.t, g.Do(bg, "k1", func(context.Context, *gorm.DB) error {
-			ended, cancel := context.WithTimeout(bg, 10*time.Millisecond)
+			ended, cancel := context.WithTimeout(bg, 100*time.Millisecond)
 			defer cancel()
 			err := g.Apply(ended, "k2", guard.Insert(&Order{No: "a"}))
 			wantIs(e.t, err, guard.ErrUnavailable)
@@ -504,4 +504,32 @@ func TestOutageEndsThoughItsBeginPanicked(t *testing.T) {
 			e.t.Error("the lock is not asked for")
 		}
 	})
+}
+
+// An untraced observer panics when it is asked for a trace.
+type untraced struct{ guard.Observer }
+
+func (untraced) Start(ctx context.Context, _ guard.Step, _ string) (context.Context, func(error)) {
+	return ctx, func(error) {}
+}
+
+func (untraced) Trace(context.Context) notify.Trace { panic("an observer") }
+
+// TestEventsWithoutTrace: an Observer that panics costs an event its trace, also that of the end of
+// an outage, where no caller could recover it.
+func TestEventsWithoutTrace(t *testing.T) {
+	var events atomic.Int32
+	e := onSQLite(t)
+	g, engine := e.dbOnly(guard.Config{
+		Observer: untraced{}, Logger: slog.New(slog.DiscardHandler),
+		Publisher: notify.PublisherFunc(func(context.Context, notify.Event) error {
+			events.Add(1)
+			return nil
+		}),
+	})
+	engine.down[0].Store(true)
+	wantNil(t, g.Do(bg, "a", func(context.Context, *gorm.DB) error { return nil }))
+	engine.down[0].Store(false)
+	e.awaitEnd(g)
+	testwait.Until(t, "both ends of the outage are reported", func() bool { return events.Load() == 2 })
 }

@@ -48,8 +48,12 @@
 //
 //   - After a deadlock a Change is run again, under the same lease; an Op only with
 //     [Retries]. What an earlier attempt saw of the row
-//     still counts as evidence. Without the lock an update that lost a race to
-//     another caller is run again likewise.
+//     still counts as evidence.
+//   - When another caller has changed one of several rows under a key, and the lock is
+//     found well, the change is run again, too. Nothing shows whose lock failed, if one
+//     did: the holder that has lost its lock reports that. If this lock turns out to be
+//     gone later, the event has the row. Without the lock, an update that another caller
+//     overtook is also run again.
 //   - When the answer to the COMMIT does not come, Do looks for a proof of what became
 //     of it, while the lock is held, and returns nil or a clean error. What is not
 //     proven is [ErrUnknown], and nobody in this process gets the key before the lease

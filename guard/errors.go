@@ -15,13 +15,24 @@ import (
 // operation itself, and of the database, are returned as they are.
 var (
 	// ErrBusy is returned when another caller holds the key: the first interception. It
-	// wraps a *lock.HeldError, and the context's error if that ended the wait.
+	// wraps a *lock.HeldError, and the context's error if that ended the wait. It is also
+	// returned when another caller has changed one of several rows under the key first,
+	// in each attempt: see Retries. Then it wraps a *dbguard.ConflictError. In both cases
+	// the same call may succeed later.
 	ErrBusy = errors.New("guard: busy")
 	// ErrDuplicate is returned for a repeat: the row was there before this caller had
-	// the lock.
+	// the lock. Of a call that serves a request it means that the request has taken effect,
+	// and nothing else.
 	ErrDuplicate = errors.New("guard: done before")
+	// ErrExists is returned instead of ErrDuplicate by a call that serves a request, see For
+	// and Once, if a row that the operation inserts was there: the request has not taken
+	// effect. It wraps the *dbguard.ConflictError.
+	ErrExists = errors.New("guard: row exists")
+	// ErrMismatch is returned for a repeat of a request that asks for something else than the
+	// request did: see once.Print.
+	ErrMismatch = errors.New("guard: another request has this id")
 	// ErrStale is returned when the caller brought a version of a row that was old
-	// before it had the lock. Without the lock (see DBOnly) it is also returned when
+	// before it had the lock, or that another caller changed since. Without the lock (see DBOnly) it is also returned when
 	// other callers were faster in each attempt: then the same call may succeed later.
 	ErrStale = errors.New("guard: stale version")
 	// ErrIntercepted is returned when a lock failed and the database refused the write:
@@ -39,7 +50,10 @@ var (
 	// ErrUnknown is returned when it could not be found out whether the COMMIT took
 	// effect. The key stays locked until its ttl has passed.
 	ErrUnknown = errors.New("guard: outcome unknown")
-	// ErrTxControl is returned when the operation tried to end its transaction itself.
+	// ErrTxControl is returned when the operation tried to end its transaction itself. It
+	// comes with ErrUnknown if a procedure or a prepared statement of MySQL or MariaDB has
+	// ended the transaction: what was written may be committed in part. Repeats of its request
+	// get both, too, if it was committed by that.
 	ErrTxControl = dbtx.ErrTxControl
 	// ErrNested is returned by a Do inside an operation, with a key that the operation
 	// does not hold: see Also.

@@ -23,7 +23,7 @@ import (
 
 type Sale struct {
 	ID    uint
-	No    string `gorm:"size:64;not null;uniqueIndex"` // the second layer of an insert
+	No    string `gorm:"type:varbinary(64);not null;uniqueIndex"` // the second layer of an insert
 	Item  int64
 	Buyer string
 }

@@ -12,7 +12,8 @@ import (
 
 // finding is what a conflict on a protected row was found to mean.
 type finding struct {
-	hold     *hold // on the key that protects the row
+	key      string // that protects the row
+	nested   bool   // others may run under its lock, too
 	conflict *dbguard.ConflictError
 	verdict  verdict
 	locked   bool // there was a lock
@@ -24,16 +25,8 @@ type finding struct {
 	foreign  bool       // the row is a claim that was made under other keys
 }
 
-// find judges the weightiest conflict of each key, and returns the finding that shows a
-// failure of a lock, or else the first.
-func (c *call) find(conflicts []*dbguard.ConflictError) *finding {
-	found := make([]*finding, len(conflicts))
-	for i, conflict := range conflicts {
-		found[i] = c.findOne(conflict)
-	}
-	return gravest(found)
-}
-
+// gravest returns the finding that shows a failure of a lock, or else the first. It has the
+// others.
 func gravest(found []*finding) *finding {
 	i := max(0, slices.IndexFunc(found, func(f *finding) bool { return f.verdict.failure() }))
 	f := found[i]
@@ -41,38 +34,26 @@ func gravest(found []*finding) *finding {
 	return f
 }
 
+// all returns the finding, and those about rows of other keys.
+func (f *finding) all() []*finding { return append([]*finding{f}, f.others...) }
+
 // about returns the finding about the lock that a conflict is judged by.
 func (f *finding) about(c *dbguard.ConflictError) *finding {
 	for _, other := range f.others {
-		if other.conflict.Key == c.Key {
+		if other.conflict.Key == c.Key && other.conflict.Subject == c.Subject {
 			return other
 		}
 	}
 	return f
 }
 
-// findOne judges a conflict. It asks the lock who has the row's key.
-func (c *call) findOne(conflict *dbguard.ConflictError) *finding {
-	h := cmp.Or(c.hold(conflict.Key), c.hold(c.key))
-	gone := h.lease.Err()
-	f := &finding{
-		hold:     h,
-		conflict: conflict,
-		locked:   h.without == nil,
-		lapsed:   gone != nil && !errors.Is(gone, lock.ErrClosed),
-		loss:     loss(gone),
-	}
-	f.relation, f.holder = h.holder()
-	f.foreign = c.foreign(conflict)
-	f.verdict = f.judge(conflict)
-	return f
-}
-
 // judge judges any conflict of the operation by what was found about the lock.
 func (f *finding) judge(c *dbguard.ConflictError) verdict {
 	f = f.about(c)
+	seen := c.Evidence
+	seen.Shared = seen.Shared || f.nested
 	return judge(evidence{
-		Evidence: c.Evidence,
+		Evidence: seen,
 		kind:     c.Kind,
 		locked:   f.locked,
 		lapsed:   f.lapsed,
@@ -83,11 +64,12 @@ func (f *finding) judge(c *dbguard.ConflictError) verdict {
 
 // released adds what the release showed of the locks that were found gone, and returns
 // the finding that counts now.
-func (f *finding) released() *finding {
-	all := append([]*finding{f}, f.others...)
+func (f *finding) released(gone []loss) *finding {
+	all := f.all()
 	for _, f := range all {
-		if f.hold.gone != nil && f.unverified() {
-			f.relation = notify.HolderNone
+		i := slices.IndexFunc(gone, func(l loss) bool { return l.key == f.key })
+		if i >= 0 && (f.unverified() || f.verdict == overtaken) {
+			f.relation, f.loss = notify.HolderNone, cmp.Or(f.loss, lossOf(gone[i].err))
 			f.verdict = f.judge(f.conflict)
 		}
 	}
@@ -113,10 +95,17 @@ func (f *finding) repeats(opErr error) bool {
 	return v == duplicate
 }
 
-// doneBefore reports whether what the key names is known to have taken effect.
-func (f *finding) doneBefore(opErr error) bool {
+// doneBefore reports whether what the key names is known to have taken effect: the request, if
+// the call serves one, and otherwise what has made the row.
+func (f *finding) doneBefore(opErr error, serves bool) bool {
 	conflict, v := f.endedWith(opErr)
-	return v == duplicate && !f.verdict.failure() && !conflict.Evidence.Unread
+	about := !serves || onClaim(conflict)
+	return v == duplicate && about && !f.verdict.failure() && !conflict.Evidence.Unread
+}
+
+// onClaim reports whether a conflict is on a claim.
+func onClaim(conflict *dbguard.ConflictError) bool {
+	return conflict != nil && conflict.Subject == dbguard.ClaimRow
 }
 
 // unverified reports whether a repeat is one only as far as is known.
@@ -128,13 +117,13 @@ func (f *finding) gone() bool {
 }
 
 // foundGone returns the first lock that was found gone when it was asked who has its key.
-func (f *finding) foundGone() (*hold, error) {
-	for _, f := range append([]*finding{f}, f.others...) {
+func (f *finding) foundGone() *loss {
+	for _, f := range f.all() {
 		if f.gone() {
-			return f.hold, lock.ErrLost
+			return &loss{key: f.key, err: lock.ErrLost}
 		}
 	}
-	return nil, nil
+	return nil
 }
 
 // describe adds to ev what was found.

@@ -20,11 +20,11 @@ import (
 
 // target implements foldable. A row that comes with a version is expected to have it, and
 // rows that share memory would change each other.
-func (w update[T]) target(ctx context.Context, g *Guard) (target, bool) {
+func (w update[T]) target(ctx context.Context, in *folding) (target, bool) {
 	if checkRow(w.row) != nil || w.change == nil {
 		return target{}, false
 	}
-	m, err := parse(g.db, w.row)
+	m, err := parse(in.db, w.row)
 	if err != nil || m.version(ctx, w.row) != 0 || !folds(m.Schema) || len(m.PrimaryFields) == 0 {
 		return target{}, false
 	}
@@ -104,7 +104,7 @@ type foldedUpdate[T any] struct {
 func (w update[T]) inserts() any { return nil }
 
 // fold implements foldable.
-func (w update[T]) fold(ctx context.Context, t *dbtx.Tx, tx *gorm.DB) (fold, error) {
+func (w update[T]) fold(ctx context.Context, t *dbtx.Tx, tx *gorm.DB, _ *folding) (fold, error) {
 	m, err := parse(tx, w.row)
 	if err != nil {
 		return nil, err

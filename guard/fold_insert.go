@@ -23,16 +23,16 @@ const maxValues = 8192
 
 // target implements foldable. Hooks and associations send statements of their own, each at
 // its time.
-func (w insertion[T]) target(_ context.Context, g *Guard) (target, bool) {
+func (w insertion[T]) target(_ context.Context, in *folding) (target, bool) {
 	if checkRow(w.row) != nil {
 		return target{}, false
 	}
-	stmt := &gorm.Statement{DB: g.db}
+	stmt := &gorm.Statement{DB: in.db}
 	if stmt.Parse(w.row) != nil {
 		return target{}, false
 	}
 	s := stmt.Schema
-	if _, apart := g.lines.apart.Load(s.ModelType); apart || s.BeforeSave || s.AfterSave || s.BeforeCreate || s.AfterCreate || len(s.Relationships.Relations) > 0 {
+	if _, apart := in.apart.Load(s.ModelType); apart || s.BeforeSave || s.AfterSave || s.BeforeCreate || s.AfterCreate || len(s.Relationships.Relations) > 0 {
 		return target{}, false
 	}
 	return target{model: s.ModelType, table: strings.ToLower(s.Table)}, true
@@ -47,14 +47,13 @@ type foldedInsert[T any] struct {
 }
 
 // fold implements foldable.
-func (w insertion[T]) fold(ctx context.Context, t *dbtx.Tx, tx *gorm.DB) (fold, error) {
+func (w insertion[T]) fold(_ context.Context, t *dbtx.Tx, tx *gorm.DB, in *folding) (fold, error) {
 	stmt := &gorm.Statement{DB: tx}
 	if err := stmt.Parse(w.row); err != nil {
 		return nil, fmt.Errorf("parse %T: %w", w.row, err)
 	}
 	if t.HasTriggers(stmt.Schema.Table) {
-		g := ctx.Value(callKey{}).(*call).guard
-		g.lines.apart.Store(stmt.Schema.ModelType, true)
+		in.apart.Store(stmt.Schema.ModelType, true)
 		return nil, errTriggers
 	}
 	return &foldedInsert[T]{schema: stmt.Schema}, nil

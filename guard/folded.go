@@ -15,10 +15,10 @@ type folded struct {
 }
 
 // foldAll begins the work of a crew whose members have the steps of one of them.
-func foldAll(ctx context.Context, t *dbtx.Tx, tx *gorm.DB, steps []foldable) (*folded, error) {
+func foldAll(ctx context.Context, t *dbtx.Tx, tx *gorm.DB, in *folding, steps []foldable) (*folded, error) {
 	all := &folded{}
 	for _, s := range steps {
-		f, err := s.fold(ctx, t, tx)
+		f, err := s.fold(ctx, t, tx, in)
 		if err != nil {
 			return nil, err
 		}

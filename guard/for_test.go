@@ -318,17 +318,6 @@ func TestForMistakes(t *testing.T) {
 	})
 }
 
-// TestForWithoutTables: the error names the table.
-func TestForWithoutTables(t *testing.T) {
-	t.Parallel()
-	each(t, func(e *env) {
-		if err := e.Do(bg, "k", e.never(), guard.For(request("a"))); err == nil {
-			t.Error("no error without the tables")
-		}
-		e.wantNoEvent()
-	})
-}
-
 // TestForNames: the columns of Belay's tables have their own names, whatever those of the
 // program's are made of.
 func TestForNames(t *testing.T) {

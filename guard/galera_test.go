@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-sql-driver/mysql"
 	"gorm.io/gorm"
@@ -14,9 +15,11 @@ import (
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/guard/guardtest"
+	"github.com/belaygo/belay/internal/dbtx"
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
+	"github.com/belaygo/belay/once"
 )
 
 // galera returns instances on three nodes of a cluster that share their locks. Whether the
@@ -103,5 +106,57 @@ func TestCheckOfGalera(t *testing.T) {
 		if heard.of("wsrep_sync_wait") == waits {
 			t.Errorf("nodes wait: %t, warned of %q", waits, heard.text)
 		}
+	})
+}
+
+// TestGaleraSameRequest: the same request on two nodes, under other keys, takes effect once.
+// The other call is a repeat, or is to come again, though the cluster refuses it no earlier
+// than at its COMMIT.
+func TestGaleraSameRequest(t *testing.T) {
+	eachWait(t, func(t *testing.T, nodes []*env, _ bool) {
+		first, second := nodes[0], nodes[1]
+		wantNil(t, once.Migrate(bg, first.db))
+		wantNil(t, second.db.Exec("SET STATEMENT wsrep_sync_wait=1 FOR SELECT 1").Error)
+		first.create(&Stock{ID: 1, Left: 999}, &Stock{ID: 2, Left: 999})
+		wantNil(t, second.db.Exec("SET STATEMENT wsrep_sync_wait=1 FOR SELECT 1").Error)
+		const tries = 20
+		for i := range tries {
+			r := request(fmt.Sprint(i))
+			err := first.Do(bg, "order:a", func(ctx context.Context, tx *gorm.DB) error {
+				if err := second.Do(bg, "order:b", takeOne(1), guard.For(r)); err != nil || i%2 == 0 {
+					return err
+				}
+				return takeOne(2)(ctx, tx)
+			}, guard.For(r))
+			if !errors.Is(err, guard.ErrBusy) && !errors.Is(err, guard.ErrDuplicate) {
+				t.Errorf("the call that came second ended with %v, want ErrBusy or ErrDuplicate", err)
+			}
+			wantNil(t, first.db.Exec("SET STATEMENT wsrep_sync_wait=1 FOR SELECT 1").Error)
+			wantIs(t, first.Do(bg, "order:a", first.never(), guard.For(r)), guard.ErrDuplicate)
+		}
+		if one, two := second.stock(1).Left, second.stock(2).Left; one != 999-tries || two != 999 {
+			t.Errorf("left are %d and %d, want all that was taken, but by the second calls nothing", one, two)
+		}
+	})
+}
+
+// TestGaleraRefusedForAnotherRow: a request whose COMMIT the cluster refuses for a row, and not
+// for its claim, may be made again at once: nobody has it, and nobody waits for it under the lock.
+func TestGaleraRefusedForAnotherRow(t *testing.T) {
+	eachWait(t, func(t *testing.T, nodes []*env, _ bool) {
+		first, second := nodes[0], nodes[1]
+		wantNil(t, once.Migrate(bg, first.db))
+		first.create(&Stock{ID: 1, Left: 99})
+		wantNil(t, second.db.Exec("SET STATEMENT wsrep_sync_wait=1 FOR SELECT 1").Error)
+		err := first.Do(bg, "order:a", func(ctx context.Context, tx *gorm.DB) error {
+			if err := tx.Exec("UPDATE stocks SET `left` = 7 WHERE id = 1").Error; err != nil {
+				return err
+			}
+			return second.Do(bg, "order:b", takeOne(1))
+		}, guard.For(request("a")), guard.Wait(2*time.Second))
+		if !dbtx.Retryable(err) || errors.Is(err, guard.ErrBusy) {
+			t.Errorf("the call ended with %v, want the refusal of the cluster alone", err)
+		}
+		wantNil(t, first.Do(bg, "order:a", takeOne(1), guard.For(request("a")), guard.Retries(3)))
 	})
 }

@@ -17,13 +17,11 @@ import (
 // use, and a prometheus.Collector.
 type Guard struct {
 	db       *gorm.DB
-	locker   *lock.Locker
 	cfg      Config
 	policy   atomic.Int64
 	running  *running
 	reporter *reporter
-	outages  *outages
-	refusals *refusals
+	layer    *firstLayer
 	lines    *lines
 	metrics  *metrics
 	halt     context.CancelFunc // of what runs between operations
@@ -51,15 +49,19 @@ func New(db *gorm.DB, locker *lock.Locker, cfg Config) (*Guard, error) {
 	ctx, halt := context.WithCancel(context.Background())
 	g := &Guard{
 		db:       db,
-		locker:   locker,
 		cfg:      cfg,
 		running:  running,
 		reporter: r,
-		outages:  newOutages(ctx, locker.Engine(), r, running),
-		refusals: newRefusals(ctx, locker.Engine(), r, running),
-		lines:    &lines{turnTime: turnTime, of: make(map[string]*line)},
-		metrics:  m,
-		halt:     halt,
+		layer: &firstLayer{
+			locker:   locker,
+			outages:  newOutages(ctx, locker.Engine(), r, running),
+			refusals: newRefusals(ctx, locker.Engine(), r, running),
+			cfg:      cfg,
+			metrics:  m,
+		},
+		lines:   &lines{turnTime: turnTime, folding: folding{db: db}, of: make(map[string]*line)},
+		metrics: m,
+		halt:    halt,
 	}
 	g.policy.Store(int64(cfg.OnUnavailable))
 	return g, nil
@@ -93,7 +95,7 @@ func (g *Guard) Ping(ctx context.Context) error {
 	if g.Policy() == DBOnly {
 		return nil
 	}
-	return ping(ctx, g.locker.Engine())
+	return ping(ctx, g.layer.locker.Engine())
 }
 
 // Close refuses new calls of Do and waits until those that run have ended, or
@@ -116,5 +118,5 @@ func (g *Guard) Collect(ch chan<- prometheus.Metric) {
 	for _, c := range g.metrics.all() {
 		c.Collect(ch)
 	}
-	ch <- prometheus.MustNewConstMetric(g.metrics.outages, prometheus.GaugeValue, float64(g.outages.n.Load()))
+	ch <- prometheus.MustNewConstMetric(g.metrics.outages, prometheus.GaugeValue, float64(g.layer.outages.n.Load()))
 }

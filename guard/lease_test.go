@@ -2,6 +2,7 @@ package guard_test
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"testing"
 
@@ -39,4 +40,33 @@ func TestOperationCarriesItsLease(t *testing.T) {
 		return ctx.Err()
 	})
 	wantIs(t, err, context.Canceled)
+}
+
+// TestTwoInOneLease: two operations that share the lease of their caller do not exclude each
+// other. That the slower one is refused is no lock failure.
+func TestTwoInOneLease(t *testing.T) {
+	t.Parallel()
+	eachServer(t, func(e *env) {
+		e.create(&Stock{ID: 1, Left: 9})
+		locker, err := lock.New(memlock.New(), lock.Config{})
+		wantNil(e.t, err)
+		g, err := guard.New(e.db, locker, guard.Config{Service: "s", Publisher: &e.Events})
+		wantNil(e.t, err)
+		e.t.Cleanup(func() { wantNil(e.t, errors.Join(g.Close(bg), locker.Close(bg))) })
+		lease, err := locker.Acquire(bg, "sku:1")
+		wantNil(e.t, err)
+		update := func(between func()) error {
+			return g.Do(lease.Context(), "sku:1", func(_ context.Context, tx *gorm.DB) error {
+				s := e.stockIn(tx, 1)
+				between()
+				return tx.Model(&s).Update("left", s.Left-1).Error
+			}, guard.Protects(&Stock{ID: 1}))
+		}
+		err = update(func() { wantNil(e.t, update(func() {})) })
+		if err == nil || errors.Is(err, guard.ErrIntercepted) {
+			e.t.Errorf("error is %v, want a conflict", err)
+		}
+		wantNil(e.t, lease.Release(bg))
+		e.wantNoEvent()
+	})
 }

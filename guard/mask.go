@@ -3,6 +3,9 @@ package guard
 import (
 	"context"
 	"errors"
+	"slices"
+
+	"github.com/belaygo/belay/once"
 )
 
 // notRunError is the lock's error for an operation that has not run, so that neither
@@ -33,3 +36,18 @@ func (e notLostError) Is(target error) bool {
 }
 
 func (e notLostError) As(target any) bool { return errors.As(e.err, target) }
+
+// ownError is an error of an operation behind which there may be that of another call, whose
+// errors ofRequest say nothing of the request that the operation serves.
+type ownError struct{ err error }
+
+// ofRequest are the errors of a call that say something of the request which it serves.
+var ofRequest = []error{ErrDuplicate, ErrExists, ErrMismatch, once.ErrRequest}
+
+func (e ownError) Error() string { return e.err.Error() }
+
+func (e ownError) Is(target error) bool {
+	return !slices.Contains(ofRequest, target) && errors.Is(e.err, target)
+}
+
+func (e ownError) As(target any) bool { return errors.As(e.err, target) }

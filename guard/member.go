@@ -13,8 +13,13 @@ import (
 
 // A member is a call that may share its transaction.
 type member struct {
-	call    *call
+	caller  caller
+	lines   *lines
+	key     string
+	until   time.Time       // when the wait for the key ends
+	wait    *turn           // as the Observer and the metrics see it
 	ctx     context.Context // the caller's
+	traced  context.Context // what the Observer has made of it
 	steps   []foldable
 	shape   any          // of the steps: those of a crew have the same
 	serves  *claiming    // the request, if there is one
@@ -33,6 +38,13 @@ type member struct {
 	left bool // it has an answer
 }
 
+// A caller is the call of a member.
+type caller interface {
+	run() *run
+	attempts(r *run) error // makes attempts, after r has the lock
+	alone() error          // the same, from the begin
+}
+
 // A signal tells a member what to do next.
 type signal int
 
@@ -45,23 +57,23 @@ const (
 )
 
 // join queues for the key, and then does what the crew's leader, or the line, tells the
-// member, until the call is done.
-func (m *member) join() error {
-	c := m.call
-	if c.guard.lines.join(m) {
+// member, until the call is done. traced is what the Observer has made of the context.
+func (m *member) join(traced context.Context) error {
+	m.traced = traced
+	if m.lines.join(m) {
 		return m.lead()
 	}
-	waited, cancel := context.WithDeadline(m.ctx, c.until)
+	waited, cancel := context.WithDeadline(m.ctx, m.until)
 	defer cancel()
-	c.beginWait()
+	m.wait.begin(m.traced)
 	defer func() {
-		c.hasWaited(errPanicked) // if the change does
+		m.wait.over(errPanicked) // if the change does
 		m.endTurn(errPanicked)
 	}()
 	for {
 		next, err := m.await(waited)
 		if err != nil {
-			c.hasWaited(err)
+			m.wait.over(err)
 			m.endTurn(err)
 			return err
 		}
@@ -71,7 +83,7 @@ func (m *member) join() error {
 			return m.lead()
 		case turnApart:
 			if err := m.served(); err != nil {
-				c.hasWaited(err)
+				m.wait.over(err)
 				m.endTurn(err)
 				return err
 			}
@@ -80,7 +92,7 @@ func (m *member) join() error {
 			m.endTurn(errApart)
 			return m.alone(combinedAlone)
 		case turnDone:
-			c.hasWaited(nil)
+			m.wait.over(nil)
 			m.endTurn(m.err)
 			return m.err
 		case turnChange:
@@ -101,11 +113,10 @@ var errApart = errors.New("guard: the call runs in a transaction of its own")
 
 // beginTurn notes that the wait for the lock is over, and that for the COMMIT begins.
 func (m *member) beginTurn() {
-	c := m.call
-	c.hasWaited(nil)
-	c.became = combinedShared
+	m.wait.over(nil)
+	m.wait.became = combinedShared
 	if m.ended == nil {
-		_, m.ended = c.guard.cfg.Observer.Start(c.ctx, StepTransaction, c.key)
+		_, m.ended = m.wait.observer.Start(m.traced, StepTransaction, m.key)
 	}
 }
 
@@ -118,8 +129,8 @@ func (m *member) endTurn(err error) {
 
 // alone runs the call in transactions of its own, after its turn or in its place.
 func (m *member) alone(how string) error {
-	m.call.became = how
-	return m.call.alone()
+	m.wait.became = how
+	return m.caller.alone()
 }
 
 // await returns the next signal, or an error if m's wait ends while it is in its line, or
@@ -130,7 +141,7 @@ func (m *member) await(waited context.Context) (signal, error) {
 		return next, nil
 	case <-waited.Done():
 	}
-	if m.call.guard.lines.quit(m) {
+	if m.lines.quit(m) {
 		return 0, m.refused()
 	}
 	select {
@@ -176,52 +187,43 @@ func (m *member) spare() {
 }
 
 // waits reports whether m still waits for the key.
-func (m *member) waits() bool { return m.ctx.Err() == nil && time.Now().Before(m.call.until) }
+func (m *member) waits() bool { return m.ctx.Err() == nil && time.Now().Before(m.until) }
 
 // refused is the error of a member whose wait has ended.
 func (m *member) refused() error {
-	held := &lock.HeldError{Key: m.call.key, Holder: lock.Holder{Place: lock.Place{Slot: -1}}}
+	held := &lock.HeldError{Key: m.key, Holder: lock.Holder{Place: lock.Place{Slot: -1}}}
 	if err := m.ctx.Err(); err != nil {
 		return fmt.Errorf("%w: %w: %w", ErrBusy, held, err)
 	}
 	return fmt.Errorf("%w: %w", ErrBusy, held)
 }
 
-// anew returns a call that makes the member's change alone. ctx is what the Observer made
-// of the caller's.
-func (m *member) anew(ctx context.Context) *call {
-	c := m.call
-	again := &call{options: c.options, guard: c.guard, key: c.key, op: c.change.Run, change: c.change, policy: c.policy, ctx: ctx, until: c.until, waited: true}
-	_ = again.plan() // as the first time
-	return again
-}
-
 // lead acquires the lock, and runs the crew that has gathered meanwhile.
 func (m *member) lead() error {
-	c := m.call
-	defer c.leave()
+	r := m.caller.run()
+	defer r.leave()
 	taken := false
 	take := func(n int) []*member {
 		taken = true
-		return c.guard.lines.take(m, n)
+		return m.lines.take(m, n)
 	}
 	defer func() {
 		if !taken { // somebody else acquires it
 			take(0)
 		}
 	}()
-	if err := c.enter(); err != nil {
+	if err := r.enter(); err != nil {
 		return err
 	}
 	others := maxCrew - 1
-	if c.without() != nil {
+	if r.keys.without() != nil {
 		others = 0 // without the lock each has its own race to win
 	}
 	crew := take(others)
 	if len(crew) == 0 {
-		c.guard.metrics.crewSize.Observe(1)
-		c.became = combinedAlone
-		return c.run()
+		r.reporter.metrics.crewSize.Observe(1)
+		m.wait.became = combinedAlone
+		return m.caller.attempts(r)
 	}
-	return share(m, crew)
+	return share(m, crew, r)
 }

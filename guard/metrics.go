@@ -19,6 +19,7 @@ type metrics struct {
 	unjudged   prometheus.Counter
 	unverified prometheus.Counter
 	retries    prometheus.Counter
+	overtaken  prometheus.Counter
 	without    prometheus.Counter
 	crewSize   prometheus.Histogram
 	combined   *prometheus.CounterVec
@@ -55,7 +56,8 @@ func newMetrics(name string) *metrics {
 		txTime:     seconds("transaction_seconds", "How long transactions took, from their begin to their end."),
 		unjudged:   prometheus.NewCounter(counter("unjudged_total", "Conflicts on rows that the key does not protect.")),
 		unverified: prometheus.NewCounter(counter("unverified_total", "Repeats at which the lock could not be asked.")),
-		retries:    prometheus.NewCounter(counter("retries_total", "Attempts made again after a deadlock, or after a race that was lost without the lock.")),
+		retries:    prometheus.NewCounter(counter("retries_total", "Attempts made again after a deadlock, or because another caller had changed a row first.")),
+		overtaken:  prometheus.NewCounter(counter("overtaken_total", "Attempts refused because another caller had changed a row first, though nothing shows that a lock failed.")),
 		without:    prometheus.NewCounter(counter("without_lock_total", "Operations that ran without the lock.")),
 		crewSize: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "belay_guard_crew_size", Help: "Calls with Combine whose changes one transaction made.", ConstLabels: labels,
@@ -98,5 +100,5 @@ func (m *metrics) countUncovered(tables []string, logger *slog.Logger) {
 
 func (m *metrics) all() []prometheus.Collector {
 	return []prometheus.Collector{m.outcomes, m.events, m.uncovered, m.lockWait, m.txTime,
-		m.unjudged, m.unverified, m.retries, m.without, m.crewSize, m.combined}
+		m.unjudged, m.unverified, m.retries, m.overtaken, m.without, m.crewSize, m.combined}
 }

@@ -95,6 +95,7 @@ func TestMetrics(t *testing.T) {
 			"unjudged_total":             1,
 			"unverified_total":           0,
 			"retries_total":              0,
+			"overtaken_total":            0,
 			"without_lock_total":         0,
 			"degraded":                   0,
 			"lock_seconds":               9,

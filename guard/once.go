@@ -5,14 +5,14 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"slices"
+	"regexp"
 	"time"
 
 	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/internal/claim"
+	"github.com/belaygo/belay/internal/dbtx"
 	"github.com/belaygo/belay/internal/fail"
-	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/once"
 )
 
@@ -33,7 +33,8 @@ type Answer[T any] struct {
 // was stored, too.
 //
 // An error of op, and a panic, rolls everything back and stores nothing: a repeat runs op.
-// Refuse rolls back, but stores the answer.
+// Refuse rolls back, but stores the answer. If a row that op inserts was there, the request has not
+// taken effect: ErrExists, or a *dbguard.ConflictError for a row that no Also names.
 //
 // Once acquires a lock of the request's own, so a repeat that comes while op runs gets
 // ErrBusy, or waits, with Wait. Name what op changes by Also: rows that no Also names are
@@ -102,58 +103,45 @@ type answering struct {
 
 // call runs the operation, or finds the answer.
 func (a *answering) call(ctx context.Context) error {
-	c := a.begin()
-	c.remember = remembered
-	err := a.guard.call(ctx, c, a.opts)
-	if errors.Is(err, lock.ErrMarked) && !c.claiming.begun { // it is the operation's own later
-		// The mark is a hint: a database that was restored may not know the request.
-		if found := c.claiming.find(ctx, a.guard); found != nil {
-			return fmt.Errorf("guard: %w", found)
-		}
-		err = c.claiming.repeated(lock.ErrMarked)
-		if c.claiming.record == nil {
-			c = a.begin()
-			err = a.guard.call(ctx, c, append(slices.Clip(a.opts), Remember(0)))
-		}
-	}
-	if err == nil || c.claiming == nil || c.claiming.err != nil || c.claiming.record == nil {
-		return err
-	}
-	return a.replay(c, err)
-}
-
-func (a *answering) begin() *call {
-	a.refusing = false
-	c := &call{guard: a.guard, key: a.request.Key(), once: a}
+	c := &call{guard: a.guard, plan: plan{main: a.request.Key()}}
 	c.requests = []once.Request{a.request}
-	c.op = func(ctx context.Context, tx *gorm.DB) error { return a.work(ctx, tx, c) }
-	return c
+	c.remember = remembered
+	c.work = work{
+		op:   func(ctx context.Context, _ *gorm.DB) error { return a.work(dbtx.FromContext(ctx), c.options) },
+		anew: a.storesRefusal,
+	}
+	err := a.guard.call(ctx, c, a.opts)
+	if k := c.request; err != nil && k != nil && k.err == nil && k.record != nil {
+		return a.replay(k, c.options, err)
+	}
+	return err
 }
 
 // work runs the operation and stores its answer. A refusal is stored by another
 // transaction, under the same lock, if this one has written something or can't go on.
-func (a *answering) work(ctx context.Context, tx *gorm.DB, c *call) error {
+func (a *answering) work(t *dbtx.Tx, o options) error {
 	if !a.refusing {
-		v, refused, err := a.run(ctx, tx)
+		v, refused, err := a.run(t.Context(), t.DB())
 		if err != nil {
 			return err
 		}
-		if err := a.encode(c.options, v, refused); err != nil {
+		if err := a.encode(o, v, refused); err != nil {
 			return err
 		}
-		if err := a.take(c.options); err != nil { // before the COMMIT
+		if err := a.take(o); err != nil { // before the COMMIT
 			return err
 		}
-		unfit := c.tx.Poisoned()
-		if refused && (unfit != nil || !c.tx.OnlyClaimed()) {
+		unfit := t.Poisoned()
+		if refused && (unfit != nil || !t.OnlyClaimed()) {
 			return errStoreRefusal
 		}
 		if unfit != nil {
 			return unfit
 		}
 	}
-	err := c.tx.Beside(func(ctx context.Context, conn *sql.Conn, database string) error {
-		return claim.Insert(ctx, conn, database, c.claiming.sum[:], a.answer)
+	sum := a.request.Sum()
+	err := t.Beside(func(ctx context.Context, conn *sql.Conn, database string) error {
+		return claim.Insert(ctx, conn, database, sum[:], a.answer)
 	})
 	if err == nil {
 		fail.Point("guard/answered")
@@ -166,24 +154,59 @@ var errStoreRefusal = errors.New("guard: a refusal is not stored")
 
 // storesRefusal reports whether to make an attempt that stores a refusal. Only the failure
 // of a lock counts for more than what the operation has made of a conflict.
-func (c *call) storesRefusal(e ending) bool {
+func (a *answering) storesRefusal(s *series) bool {
+	e := s.last
 	failed := e.finding != nil && e.finding.verdict.failure()
-	if e.err != errStoreRefusal || failed || c.alive() != nil { //nolint:errorlint // of work itself
+	if e.err != errStoreRefusal || failed || s.held.alive() != nil { //nolint:errorlint // of work itself
 		return false
 	}
 	fail.Point("guard/refusing")
-	c.once.refusing = true
-	c.claiming.begun = false // nor is it run again
+	a.refusing = true
+	s.budget.begun = false // nor is it run again
 	return true
 }
 
 // replay takes the answer of the claim that is in the way. What the call ended with, err,
 // has been reported.
-func (a *answering) replay(c *call, err error) error {
-	k := c.claiming
+func (a *answering) replay(k *claiming, o options, err error) error {
 	if k.record.Answer == nil || k.request.Print.Differs(k.record.Print) {
 		return err
 	}
 	a.answer, a.replayed = *k.record.Answer, true
-	return a.take(c.options)
+	return a.take(o)
+}
+
+// codecNames are those that every database stores as they are.
+var codecNames = regexp.MustCompile(`^[!-~]{1,32}$`)
+
+func (a *answering) encode(o options, v any, refused bool) error {
+	codec := o.codecFor(a.model)
+	if name := codec.Name(); !codecNames.MatchString(name) {
+		return fmt.Errorf("%w: the codec is named %q, not 1 to 32 printable characters of ASCII", ErrAnswer, name)
+	}
+	body, err := codec.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("%w: encode: %w", ErrAnswer, err)
+	}
+	limit := o.maxBody
+	if limit == 0 {
+		limit = defaultBody
+	}
+	if len(body) > limit {
+		return fmt.Errorf("%w: %d bytes, at most %d are allowed: see MaxAnswer", ErrAnswer, len(body), limit)
+	}
+	a.answer.Refused, a.answer.Codec, a.answer.Body = refused, codec.Name(), body
+	return nil
+}
+
+// decode sets what v points to. An answer that is there is never made again.
+func (a *answering) decode(o options, v any) error {
+	codec := o.codecFor(v)
+	if a.answer.Codec != codec.Name() {
+		return fmt.Errorf("%w: it is encoded as %q, not %q", ErrAnswer, a.answer.Codec, codec.Name())
+	}
+	if err := codec.Unmarshal(a.answer.Body, v); err != nil {
+		return fmt.Errorf("%w: decode: %w", ErrAnswer, err)
+	}
+	return nil
 }

@@ -35,7 +35,8 @@ type also struct {
 }
 
 // Wait lets Do wait up to d for the lock, through a failover, too. The default,
-// 0, is to fail fast with ErrBusy.
+// 0, is to fail fast with ErrBusy. If d ends before the engine has answered, the engine has
+// up to half a second more to do so: a short wait is no outage.
 func Wait(d time.Duration) Option {
 	return func(o *options) { o.wait = d }
 }
@@ -46,8 +47,9 @@ func Wait(d time.Duration) Option {
 // conflict, and comes back as a *dbguard.ConflictError.
 //
 // Name a row only if all who write it use this key. If the key protects several rows,
-// a conflict on one of them is a lock failure only if the lock is found gone:
-// otherwise another caller may have written that row under a key of its own.
+// a change of one of them by another caller is a lock failure only if the lock is found
+// gone: otherwise that caller may have written the row under a key of its own. Then
+// Apply makes its change again, and Do returns ErrBusy: see Retries.
 func Protects(rows ...any) Option {
 	return func(o *options) { o.protects = append(o.protects, rows...) }
 }
@@ -55,8 +57,8 @@ func Protects(rows ...any) Option {
 // Also adds a key to the operation, and rows that this key protects: the second account
 // of a transfer, for instance. The locks on all keys are acquired before the transaction
 // begins, all or none, and Wait bounds the wait for all of them. Every process acquires
-// them in the order of their bytes, so no two operations wait for each other. An operation
-// can have 16 keys.
+// keys of requests (once.Request.Key) first, and then the others, in the order of their bytes,
+// so no two operations wait for each other. An operation can have 16 keys.
 //
 // A conflict on a row is judged by the lock on its key. A row that no Also names is
 // protected by the key of Do. A row that is named under several keys is protected by the
@@ -73,7 +75,8 @@ func Also(key string, rows ...any) Option {
 // once it is committed: until then Do with the same key and Remember returns
 // ErrDuplicate without going to the database. It is only for keys that name a
 // request; on a key like "sku:7" it would refuse everyone. What is remembered
-// may be forgotten: that costs a visit to the database, nothing else.
+// may be forgotten: that costs a visit to the database, nothing else. With For, the request is
+// what is done, and a repeat is looked up in the database, without a transaction.
 func Remember(d time.Duration) Option {
 	return func(o *options) { o.remember = d }
 }
@@ -110,13 +113,19 @@ func Remember(d time.Duration) Option {
 //
 // A failure of the database is returned to all callers of the transaction. A caller whose
 // change failed gets it, too, as the change may have seen what was not committed: if the
-// COMMIT has no answer, that is ErrUnknown. Apply may return after its context has ended,
-// by as long as that transaction takes.
+// COMMIT has no answer, that is ErrUnknown.
+//
+// If the context of a caller ends and the transaction lasts longer than a tenth of a second,
+// it is rolled back, and the changes of the others are made in another one. So Apply may return
+// that much later, and by the time that the end of a transaction takes (Config.EndTimeout). If
+// it is the context of the caller that runs the transaction, the lock is released: the others
+// wait for it again, and get ErrBusy if their Wait has passed and somebody else is faster.
 func Combine() Option { return func(o *options) { o.combine = true } }
 
 // Retries allows the operation to run again, up to n times, when the database has
-// rolled it back for a deadlock or the like, or when, without the lock (see DBOnly),
-// another caller has updated a row first. The operation must leave nothing behind in
+// rolled it back for a deadlock or the like, or when another caller has changed a row
+// first and nothing shows that a lock failed: one of several rows that the key protects,
+// or, without the lock (see DBOnly), any row. The operation must leave nothing behind in
 // memory then: one that decrements a captured variable would do so twice. The default
 // is 0 for Do and 3 for Apply, which a smaller n does not lower.
 func Retries(n int) Option {

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/belaygo/belay/internal/background"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/notify"
 )
@@ -20,8 +21,9 @@ const askAgain = 500 * time.Millisecond
 // would hold up its caller for as long as a failover may take; of a node that
 // refuses connections the engine knows within some 30 ms. It must be longer than
 // a busy machine takes to answer, or locks that are well are reported missing. Under
-// FailClosed, a lock that has not answered for so long at the end of the caller's deadline
-// counts as unavailable.
+// both policies a caller whose Wait has ended asks for so long, and under FailClosed a
+// lock that has not answered for so long at the end of the caller's deadline counts as
+// unavailable.
 const hesitation = 500 * time.Millisecond
 
 // outages are the places where the lock can't be asked for now, under the policy
@@ -225,7 +227,7 @@ func (s *outages) await(o *outage) {
 	}
 	ev.Outcome, ev.Count = o.became()
 	s.reporter.cfg.Logger.Info("lock available again", "node", o.place.Node, "outcome", ev.Outcome, "operations", ev.Count)
-	s.reporter.publish(s.halt, ev)
+	s.reporter.publishLater(s.halt, ev)
 }
 
 // grants reports whether the lock can be acquired again. It is given no more time
@@ -234,7 +236,7 @@ func (s *outages) await(o *outage) {
 func (s *outages) grants(o *outage) bool {
 	ctx, cancel := context.WithTimeout(s.halt, hesitation)
 	defer cancel()
-	err := probe(ctx, s.engine, o.key)
+	err := background.Do(s.reporter.cfg.Logger, "ask whether locks are back", func() error { return probe(ctx, s.engine, o.key) })
 	return err == nil || errors.Is(err, lock.ErrUnusable)
 }
 

@@ -151,7 +151,7 @@ func TestDBOnlyCountsWhoRunsOn(t *testing.T) {
 	})
 	for failed, o := range []notify.Outcome{notify.OutcomeCommitted, notify.OutcomeRolledBack} {
 		each(t, func(e *env) {
-			g, engine := e.dbOnly(guard.Config{EndTimeout: 50 * time.Millisecond})
+			g, engine := e.dbOnly(guard.Config{EndTimeout: 500 * time.Millisecond})
 			for range failed {
 				wantIs(e.t, g.Do(bg, "k", func(context.Context, *gorm.DB) error { return errSoldOut }), errSoldOut)
 			}

@@ -97,7 +97,7 @@ func (r *refusals) report(node string) {
 		if ev == nil {
 			return
 		}
-		r.reporter.publish(r.halt, *ev)
+		r.reporter.publishLater(r.halt, *ev)
 		timer.Reset(pause)
 	}
 }

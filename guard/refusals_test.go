@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
@@ -230,6 +231,36 @@ func TestCloseReportsRefusals(t *testing.T) {
 		wantIs(r.t, <-late, guard.ErrUnavailable)
 		wantNil(r.t, <-closed)
 		r.wantRefused("a", 1)
+	})
+}
+
+// TestPanicOfThePublisher: a publisher that panics while refusals are reported costs their event,
+// not the process.
+func TestPanicOfThePublisher(t *testing.T) {
+	db := testdb.OpenSQLite(t, filepath.Join(t.TempDir(), "a.db"))
+	synctest.Test(t, func(t *testing.T) {
+		engine := &flaky{Engine: memlock.New()}
+		engine.down[0].Store(true)
+		locker, err := lock.New(engine, lock.Config{})
+		wantNil(t, err)
+		asked := 0
+		publisher := notify.PublisherFunc(func(context.Context, notify.Event) error {
+			if asked++; asked == 1 {
+				panic("a publisher")
+			}
+			return nil
+		})
+		g, err := guard.New(db, locker, guard.Config{Service: "s", Publisher: publisher, Logger: slog.New(slog.DiscardHandler)})
+		wantNil(t, err)
+		for range 2 {
+			wantIs(t, g.Apply(bg, "k", guard.Insert(&Order{No: "a"})), guard.ErrUnavailable)
+			<-time.After(5 * time.Second)
+		}
+		wantNil(t, g.Close(bg))
+		wantNil(t, locker.Close(bg))
+		if asked != 2 {
+			t.Errorf("the publisher was called %d times, want twice", asked)
+		}
 	})
 }
 

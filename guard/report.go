@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/belaygo/belay/internal/background"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/notify"
 )
@@ -31,12 +32,21 @@ func (r *reporter) event(ctx context.Context, v notify.Verdict, o notify.Outcome
 		CaughtAt: time.Now(),
 		Count:    1,
 		Library:  libraryVersion(),
-		Trace:    r.cfg.Observer.Trace(ctx),
+		Trace:    r.trace(ctx),
 	}
 	if parts := strings.Split(ev.Trace.Parent, "-"); len(parts) == 4 {
 		ev.TraceID = parts[1]
 	}
 	return ev
+}
+
+// trace returns the trace of ctx. It is empty if the Observer panics, so that no event is lost for it.
+func (r *reporter) trace(ctx context.Context) (t notify.Trace) {
+	_ = background.Do(r.cfg.Logger, "trace an event", func() error {
+		t = r.cfg.Observer.Trace(ctx)
+		return nil
+	})
+	return t
 }
 
 // publish hands an event over before Do returns. It never fails the operation:
@@ -48,6 +58,14 @@ func (r *reporter) publish(ctx context.Context, ev notify.Event) {
 	if err := r.cfg.Publisher.Publish(ctx, ev); err != nil {
 		r.cfg.Logger.Error("publish event", "event", ev, "error", err)
 	}
+}
+
+// publishLater is publish in a goroutine that no caller has.
+func (r *reporter) publishLater(ctx context.Context, ev notify.Event) {
+	_ = background.Do(r.cfg.Logger, "publish an event", func() error {
+		r.publish(ctx, ev)
+		return nil
+	})
 }
 
 // detached returns a context for what must not end with ctx, but after d.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/internal/dbtx"
 )
 
 // A Result says in a word what an error that Do returned means, for metrics, logs and
@@ -67,3 +68,11 @@ func ResultOf(err error) Result {
 	}
 	return resultFailed
 }
+
+// Transient reports whether err, which Do or Apply returned, or a statement inside of an
+// operation, is of a database that could not be reached or takes no connections or no writes for
+// now, as in a failover, that gave another transaction the precedence, as after a deadlock, or
+// whose pool gave no connection for half of the lock's ttl: the same call may succeed a moment
+// later. It reports false for errors to which [ResultOf] gives a
+// meaning of their own.
+func Transient(err error) bool { return ResultOf(err) == resultFailed && dbtx.Transient(err) }

@@ -1,7 +1,6 @@
 package guard
 
 import (
-	"context"
 	"slices"
 	"sync"
 	"time"
@@ -23,15 +22,14 @@ type round struct {
 	leader *member
 	fold   *folded
 	tx     *dbtx.Tx
-	begun  time.Time
-	cut    context.CancelCauseFunc // ends the transaction
+	crew   *crew
 
 	mu    sync.Mutex
 	all   []*member
 	next  int           // whose turn it is
 	ended bool          // nobody but the leader may make a change any more
 	over  chan struct{} // closed when ended
-	stops []func() bool
+	stops []func()
 }
 
 // turns lets all make their changes, the leader first, for at most d. If the leader's
@@ -72,21 +70,11 @@ func (r *round) change(m *member) (in bool, alone string) {
 		m.apart = true
 		return false, combinedAlone
 	}
-	if m.in, m.own = true, err; err == nil {
+	if m.in, m.own = true, m.serves.own(err); err == nil {
 		adopt(r.tx)
-		r.watch(m)
+		r.stops = append(r.stops, r.crew.watch(m))
 	}
 	return true, ""
-}
-
-// watch cuts the transaction short if it lasts and m does not wait any longer.
-func (r *round) watch(m *member) {
-	r.stops = append(r.stops, context.AfterFunc(m.ctx, func() {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		timer := time.AfterFunc(crewPatience-time.Since(r.begun), func() { r.cut(errImpatient) })
-		r.stops = append(r.stops, timer.Stop)
-	}))
 }
 
 // pass gives the turn to the next member.
@@ -109,8 +97,7 @@ func (r *round) pass() {
 // end ends the turns, and gives those back whose turn has not come.
 func (r *round) end() {
 	if late := r.cutOff(); len(late) > 0 {
-		c := r.leader.call
-		c.guard.lines.giveBack(c.key, late)
+		r.leader.lines.giveBack(r.leader.key, late)
 	}
 }
 

@@ -52,6 +52,9 @@ func TestRowOfAnotherKey(t *testing.T) {
 				if err != nil { // at READ COMMITTED an update finds the new row
 					e.wantChanged(err)
 				}
+				if _, judged := errors.AsType[*dbguard.ConflictError](err); judged {
+					wantIs(e.t, err, guard.ErrBusy)
+				}
 			})
 		})
 	}

@@ -21,6 +21,7 @@ const (
 	business  verdict = iota // a conflict that says nothing about the lock
 	duplicate                // a repeat of an insert
 	stale                    // an update with an old version
+	overtaken                // another caller was faster, perhaps under the row's other key
 	overlap                  // somebody wrote the row while this caller had the lock
 	lost                     // the lock was gone at the conflict
 )
@@ -38,7 +39,7 @@ func judge(e evidence) verdict {
 	case e.Changed && e.locked && (!e.Shared || e.gone()):
 		return overlap
 	case e.Changed && e.locked: // perhaps under the row's other key
-		return business
+		return overtaken
 	case !e.Changed && e.Expected:
 		return business
 	case !e.locked:

@@ -50,8 +50,8 @@ func TestJudge(t *testing.T) {
 		{"reads changed, nobody's lock", changed, dbguard.Stale, false, true, notify.HolderNone, overlap},
 		{"reads changed, unknown", changed, dbguard.Stale, false, false, notify.HolderUnknown, overlap},
 
-		{"reads changed, another key, lock ours", shared, dbguard.Duplicate, false, false, notify.HolderSelf, business},
-		{"reads changed, another key, lock not asked", shared, dbguard.Stale, false, false, notify.HolderUnknown, business},
+		{"reads changed, another key, lock ours", shared, dbguard.Duplicate, false, false, notify.HolderSelf, overtaken},
+		{"reads changed, another key, lock not asked", shared, dbguard.Stale, false, false, notify.HolderUnknown, overtaken},
 		{"reads changed, another key, lock another's", shared, dbguard.Stale, false, false, notify.HolderOther, overlap},
 		{"reads changed, another key, lock gone", shared, dbguard.Duplicate, false, false, notify.HolderNone, overlap},
 		{"reads changed, another key, lease lapsed", shared, dbguard.Duplicate, false, true, notify.HolderSelf, overlap},

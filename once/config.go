@@ -5,15 +5,20 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
+	"unicode/utf8"
+
+	"github.com/belaygo/belay/internal/background"
 )
 
 // PurgerConfig sets up a Purger. The zero value is valid.
 type PurgerConfig struct {
+	// Name identifies the Purger in metrics, if a process has several. Defaults to "purger".
+	Name string
 	// Keep is how long requests are kept: a repeat that comes later takes effect again.
 	// Defaults to 72 hours.
 	Keep time.Duration
 	// KeepAnswers is how long answers are kept, at most Keep: a repeat that comes later
-	// is told guard.ErrDuplicate instead. Defaults to 24 hours, or Keep if that is less.
+	// gets guard.ErrDuplicate instead. Defaults to 24 hours, or Keep if that is less.
 	KeepAnswers time.Duration
 	// Every is the time between two purges. Defaults to 1 minute.
 	Every time.Duration
@@ -24,16 +29,19 @@ type PurgerConfig struct {
 }
 
 func (c PurgerConfig) withDefaults() PurgerConfig {
+	c.Name = cmp.Or(c.Name, "purger")
 	c.Keep = cmp.Or(c.Keep, 72*time.Hour)
 	c.KeepAnswers = cmp.Or(c.KeepAnswers, min(24*time.Hour, c.Keep))
 	c.Every = cmp.Or(c.Every, time.Minute)
 	c.Batch = cmp.Or(c.Batch, 1000)
-	c.Logger = cmp.Or(c.Logger, slog.Default())
+	c.Logger = background.Logger(c.Logger)
 	return c
 }
 
 func (c PurgerConfig) validate() error {
 	switch {
+	case !utf8.ValidString(c.Name):
+		return fmt.Errorf("once: Name %q is not UTF-8", c.Name)
 	case c.Keep < time.Minute:
 		return fmt.Errorf("once: Keep %v is less than a minute", c.Keep)
 	case c.KeepAnswers < time.Second || c.KeepAnswers > c.Keep:

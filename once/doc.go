@@ -15,29 +15,30 @@
 // # The claim
 //
 // A request is inserted into belay_once before the operation runs: this is its claim. While
-// the transaction has not ended, the same claim of another one waits, or is refused; so two
-// operations for one request never run at once, not even when the lock has failed. A claim
-// that was committed is never updated, and is deleted by a [Purger] alone. There is no state
-// "in progress" that a crash could leave behind.
+// the transaction has not ended, another transaction's claim of the request waits, or is
+// refused; so two operations for one request never run at once, not even when the lock has
+// failed. A committed claim is never updated, and only a [Purger] deletes it. There is no
+// state "in progress" that a crash could leave behind.
 //
-// Each attempt to claim has a random number of its own. When the COMMIT is not answered, the
-// claim proves what became of it: the one with this number is there, or it is not.
+// Each attempt to claim has a random number. When the COMMIT is not answered, the claim
+// proves its outcome: the row with this number exists, or it does not.
 //
 // # Waiting
 //
 // The wait for a claim is bounded on the server, not by a context, because MySQL and MariaDB
-// would wait on for a client that has gone, and execute its INSERT then. MariaDB takes the
-// bound with the statement. On MySQL and PostgreSQL it is a setting of the session, set
-// before the INSERT and restored before the operation runs, within the transaction: a
-// pooler that gives a session to one transaction at a time does not mix it up.
+// would wait on for a client that has disconnected, and then execute its INSERT. MariaDB
+// takes the bound with the statement. On MySQL and PostgreSQL it is a setting of the
+// session, set before the INSERT and restored before the operation runs, within the
+// transaction: a pooler that gives a session to one transaction at a time does not mix it
+// up.
 //
 // # What is kept
 //
-// The tables have the SHA-256 of a request, and nothing else of what its caller sent, but the
-// answer. Of what is asked for they have a hash, too, if the request has a [Print]. A claim
-// takes some 150 bytes.
+// The tables have the SHA-256 of a request's name and, if the request has a [Print], that of
+// its content, but nothing else from the caller; and they have the answer. A claim takes some
+// 150 bytes.
 //
 // A request is kept until a [Purger] deletes it, by the database's clock. Keep it for longer
-// than anybody repeats it: what comes later takes effect again. No clock is looked at when a
-// request is served.
+// than any client repeats it: a later repeat takes effect again. Serving a request reads no
+// clock.
 package once

@@ -17,20 +17,20 @@ type ages struct {
 	oldest *prometheus.Desc
 }
 
-func newAges(t tables) *ages {
+func newAges(t tables, labels prometheus.Labels) *ages {
 	return &ages{t, prometheus.NewDesc("belay_once_oldest_seconds",
-		"Age of the oldest row, by table; missing when there is none, or the table cannot be read.", []string{"table"}, nil)}
+		"Age of the oldest row, by table; missing when there is none, or the table cannot be read.", []string{"table"}, labels)}
 }
 
 func (a *ages) Describe(descs chan<- *prometheus.Desc) { descs <- a.oldest }
 
-// Collect asks the database, for readTimeout at most.
+// Collect queries the database, for readTimeout at most.
 func (a *ages) Collect(samples chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
 	defer cancel()
 	for _, table := range []string{"belay_answer", "belay_once"} {
 		var age float64
-		if err := a.tables.pool.QueryRowContext(ctx, fmt.Sprintf(a.tables.age, table)).Scan(&age); err == nil {
+		if err := a.tables.db.QueryRow(ctx, fmt.Sprintf(a.tables.age, table), nil, &age); err == nil {
 			samples <- prometheus.MustNewConstMetric(a.oldest, prometheus.GaugeValue, age, table)
 		}
 	}

@@ -2,6 +2,7 @@ package once
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,7 +11,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"gorm.io/gorm"
 
+	"github.com/belaygo/belay/internal/background"
+	"github.com/belaygo/belay/internal/claim"
 	"github.com/belaygo/belay/internal/metric"
+	"github.com/belaygo/belay/internal/ownsql"
 )
 
 const (
@@ -49,13 +53,13 @@ func NewPurger(db *gorm.DB, cfg PurgerConfig) (*Purger, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	var f metric.Factory
+	f := metric.Factory{Labels: prometheus.Labels{"name": cfg.Name}}
 	p := &Purger{
 		tables: t, cfg: cfg, closed: make(chan struct{}),
 		purged:   f.CounterVec("belay_once_purged_total", "Old rows that this process deleted, by table.", "table"),
 		failures: f.Counter("belay_once_purge_failures_total", "Purges of this process that failed."),
 	}
-	p.set = append(f.Set, newAges(t))
+	p.set = append(f.Set, newAges(t, f.Labels))
 	for _, table := range []string{"belay_answer", "belay_once"} {
 		p.purged.WithLabelValues(table)
 	}
@@ -81,7 +85,7 @@ func (p *Purger) run(ctx context.Context) {
 	tick := time.NewTicker(p.cfg.Every)
 	defer tick.Stop()
 	for {
-		err := p.purge(ctx)
+		err := background.Do(p.cfg.Logger, "purge old requests", func() error { return p.purge(ctx) })
 		if ctx.Err() != nil {
 			return
 		}
@@ -100,8 +104,8 @@ func (p *Purger) run(ctx context.Context) {
 	}
 }
 
-// purge deletes what is old: first answers, as a claim without an answer says less than an
-// answer, but an answer without its claim would be lost.
+// purge deletes old rows, and answers first: a claim without an answer still refuses a
+// repeat, but an answer without its claim would be lost.
 func (p *Purger) purge(ctx context.Context) error {
 	if err := p.empty(ctx, "belay_answer", p.cfg.KeepAnswers); err != nil {
 		return err
@@ -161,9 +165,21 @@ func (p *Purger) delete(ctx context.Context, table string, keep time.Duration, r
 func (p *Purger) old(ctx context.Context, table string, keep time.Duration) (requests []any, err error) {
 	ctx, cancel := context.WithTimeout(ctx, batchTimeout)
 	defer cancel()
-	rows, err := p.tables.pool.QueryContext(ctx, fmt.Sprintf(p.tables.old, table), keep.Seconds(), p.cfg.Batch)
+	err = p.tables.db.Run(ctx, sql.LevelDefault, func(c ownsql.Conn) (err error) {
+		requests, err = list(ctx, c, fmt.Sprintf(p.tables.old, table), p.cfg.Batch, keep.Seconds())
+		return err
+	})
 	if err != nil {
-		return nil, fmt.Errorf("find old rows of %s: %w", table, err)
+		return nil, fmt.Errorf("find old rows of %s: %w", table, claim.Explain(err))
+	}
+	return requests, nil
+}
+
+// list returns the requests that a query finds.
+func list(ctx context.Context, c ownsql.Conn, query string, args ...any) (requests []any, err error) {
+	rows, err := c.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, rows.Err(), rows.Close()) }()
 	for rows.Next() {

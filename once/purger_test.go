@@ -72,7 +72,9 @@ func TestPurgerMetrics(t *testing.T) {
 		fill(t, db, 4)
 		p, err := once.NewPurger(db, once.PurgerConfig{Keep: 2*time.Hour + 30*time.Minute})
 		testdb.WantNil(t, err)
-		testwait.Until(t, "the old rows are gone", func() bool { return count(t, db, "belay_once") == 3 })
+		testwait.Until(t, "the old row is gone, and counted", func() bool {
+			return count(t, db, "belay_once") == 3 && testmetric.Sum(t, p, "belay_once_purged_total", "table", "belay_once") > 0
+		})
 		testdb.WantNil(t, p.Close(bg))
 		prometheus.NewPedanticRegistry().MustRegister(p)
 		if n := testmetric.Sum(t, p, "belay_once_purged_total", "table", "belay_once"); n != 1 {

@@ -2,33 +2,34 @@ package once
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
+	"log/slog"
 	"regexp"
+
+	"github.com/belaygo/belay/internal/requestkey"
 )
 
 // ErrRequest is returned for a Request that names none.
 var ErrRequest = errors.New("once: invalid request")
 
-// Anyone is the scope of requests whose ids are unique whoever sends them.
+// Anyone is the scope of requests whose ids are unique for all senders.
 var Anyone = []string{"anyone"}
 
-// A Request is what a caller asks for, once. It is named by Operation, Scope and ID
-// together: the same ID in another scope is another request.
+// A Request identifies a caller's request, which takes effect once. It is named by
+// Operation, Scope and ID together: an ID in another scope is another request.
 type Request struct {
 	// Operation is a constant of the program, 1 to 64 characters of a-z, 0-9, ".", "_"
-	// and "-". A new name forgets what was done under the old one.
+	// and "-". Requests served under an old name are forgotten under a new one.
 	Operation string
-	// Scope says who asks, such as a tenant and a user. It has at least one part, and
-	// none is empty. Anyone says that no scope is needed.
+	// Scope identifies the caller, such as a tenant and a user. It has at least one
+	// part, and none is empty. Use Anyone if no scope is needed.
 	Scope []string
 	// ID is the caller's, 1 to 255 bytes. It should be random: of two requests with one
 	// ID only the first takes effect.
 	ID string
-	// Print is of what is asked for. The zero Print is not compared.
+	// Print identifies the content of the request. The zero Print is not compared.
 	Print Print
 }
 
@@ -56,50 +57,37 @@ func (r Request) Validate() error {
 
 // Sum names the request in the tables and in keys: the SHA-256 of Operation, Scope and ID.
 // Neither has anything else of the caller's.
-func (r Request) Sum() (sum [sha256.Size]byte) {
-	h := sha256.New()
-	write(h, []byte(r.Operation))
-	write(h, binary.BigEndian.AppendUint64(nil, uint64(len(r.Scope))))
-	for _, part := range r.Scope {
-		write(h, []byte(part))
-	}
-	write(h, []byte(r.ID))
-	h.Sum(sum[:0])
-	return sum
-}
+func (r Request) Sum() [sha256.Size]byte { return requestkey.Sum(r.Operation, r.Scope, r.ID) }
 
-// Key is the key of the request's lock.
-func (r Request) Key() string {
-	sum := r.Sum()
-	return "once:" + r.Operation + ":" + hex.EncodeToString(sum[:16])
-}
+// Key is the key of the request's lock. Keys are in events, in logs and in Redis; it shows the
+// Operation, but no other part of the request. The command "guard-monitor request-key" finds
+// the request of a key among those whose ids are known.
+func (r Request) Key() string { return requestkey.Of(r.Operation, r.Scope, r.ID) }
 
-// Downstream returns the id of what the operation asks of another service, such as a
-// payment provider: the same for every attempt of the request, another for each name.
+// LogValue implements slog.LogValuer: a request is logged as its Key. Log it where requests begin,
+// with their ids, and the keys of events can be looked up.
+func (r Request) LogValue() slog.Value { return slog.StringValue(r.Key()) }
+
+// Downstream returns the id for a request to another service, such as a payment
+// provider: equal for every attempt of the request, different for each name.
 func (r Request) Downstream(name string) string {
 	sum := r.Sum()
 	h := sha256.New()
-	write(h, sum[:])
-	write(h, []byte(name))
+	requestkey.Write(h, sum[:])
+	requestkey.Write(h, []byte(name))
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// write writes a part with its length, so that no two lists of parts are one.
-func write(h hash.Hash, part []byte) {
-	_, _ = h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(part))))
-	_, _ = h.Write(part)
-}
-
-// A Print is of what a request asks for: a repeat that asks for something else is
-// refused. The zero Print is not compared.
+// A Print identifies the content of a request: a repeat with other content is refused.
+// The zero Print is not compared.
 type Print struct{ sum string }
 
 // PrintOf returns the Print of the parts. Prints of different versions are not compared, so
-// that a program may change what its parts are.
+// that a program may change its parts.
 func PrintOf(version uint8, parts ...[]byte) Print {
 	h := sha256.New()
 	for _, part := range parts {
-		write(h, part)
+		requestkey.Write(h, part)
 	}
 	return Print{string(h.Sum([]byte{version}))}
 }

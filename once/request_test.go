@@ -2,6 +2,7 @@ package once_test
 
 import (
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -90,5 +91,15 @@ func TestValidate(t *testing.T) {
 	ok.ID += "x"
 	if err := ok.Validate(); !errors.Is(err, once.ErrRequest) {
 		t.Errorf("Validate = %v, want ErrRequest", err)
+	}
+}
+
+// TestRequestIsLoggedAsItsKey: and nothing else of it is.
+func TestRequestIsLoggedAsItsKey(t *testing.T) {
+	r := once.Request{Operation: "charge", Scope: []string{"tenant"}, ID: "secret"}
+	var log strings.Builder
+	slog.New(slog.NewTextHandler(&log, nil)).Info("charged", "request", r)
+	if got := log.String(); !strings.Contains(got, "request="+r.Key()) || strings.Contains(got, "secret") || strings.Contains(got, "tenant") {
+		t.Errorf("logged %s, want the key %s alone", got, r.Key())
 	}
 }

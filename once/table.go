@@ -9,6 +9,10 @@ import (
 	"strings"
 
 	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/internal/claim"
+	"github.com/belaygo/belay/internal/dbtx/catalogue"
+	"github.com/belaygo/belay/internal/ownsql"
 )
 
 var (
@@ -20,14 +24,14 @@ var (
 	sqliteSchema string
 )
 
-// A dialect has what differs between databases.
+// A dialect has the differences of a database.
 type dialect struct {
 	schema string
-	// old are the oldest requests in a table that are older than so many seconds, at
-	// most so many. The clock is the database's.
+	// old are the oldest requests in a table, at most so many, that are older than so many
+	// seconds. The clock is the database's.
 	old string
-	// older says that a row is older than so many seconds. On MySQL no index serves it: rows
-	// are deleted by their primary key.
+	// older is the condition that a row is older than so many seconds. On MySQL no index
+	// serves it: rows are deleted by their primary key.
 	older string
 	// age is how many seconds old the oldest row of a table is.
 	age string
@@ -38,25 +42,29 @@ type dialect struct {
 	deletes sql.IsolationLevel
 }
 
+// olderMySQL compares seconds since 1970: in a time zone with summer time, the clock of a session
+// is put forward by an hour, and back. It cannot use an index.
+const olderMySQL = "UNIX_TIMESTAMP(created_at) < UNIX_TIMESTAMP() - ?"
+
 var dialects = map[string]dialect{
 	"mysql": {
 		deletes: sql.LevelReadCommitted,
 		schema:  mysqlSchema,
-		old:     "SELECT request FROM %s WHERE created_at < CURRENT_TIMESTAMP(6) - INTERVAL ? SECOND ORDER BY created_at LIMIT ?",
-		older:   "created_at + INTERVAL ? SECOND < CURRENT_TIMESTAMP(6)",
-		age:     "SELECT TIMESTAMPDIFF(SECOND, created_at, CURRENT_TIMESTAMP(6)) FROM %s ORDER BY created_at LIMIT 1",
+		old:     "SELECT request FROM (SELECT request, created_at FROM %s ORDER BY created_at LIMIT ?) AS oldest WHERE " + olderMySQL,
+		older:   olderMySQL,
+		age:     "SELECT UNIX_TIMESTAMP() - FLOOR(UNIX_TIMESTAMP(created_at)) FROM %s ORDER BY created_at LIMIT 1",
 		mark:    func(int) string { return "?" },
 	},
 	"postgres": {
 		schema: postgresSchema,
-		old:    "SELECT request FROM %s WHERE created_at < clock_timestamp() - make_interval(secs => $1) ORDER BY created_at LIMIT $2",
+		old:    "SELECT request FROM %s WHERE created_at < clock_timestamp() - make_interval(secs => $2) ORDER BY created_at LIMIT $1",
 		older:  "created_at < clock_timestamp() - make_interval(secs => $1)",
 		age:    "SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp() - created_at) AS BIGINT) FROM %s ORDER BY created_at LIMIT 1",
 		mark:   func(n int) string { return fmt.Sprintf("$%d", n) },
 	},
 	"sqlite": {
 		schema: sqliteSchema,
-		old:    "SELECT request FROM %s WHERE created_at < strftime('%%Y-%%m-%%dT%%H:%%M:%%fZ', 'now', '-' || ? || ' seconds') ORDER BY created_at LIMIT ?",
+		old:    "SELECT request FROM %s WHERE created_at < strftime('%%Y-%%m-%%dT%%H:%%M:%%fZ', 'now', '-' || ?2 || ' seconds') ORDER BY created_at LIMIT ?1",
 		older:  "created_at < strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '-' || ? || ' seconds')",
 		age:    "SELECT CAST((julianday('now') - julianday(created_at)) * 86400 AS INTEGER) FROM %s ORDER BY created_at LIMIT 1",
 		mark:   func(int) string { return "?" },
@@ -65,7 +73,7 @@ var dialects = map[string]dialect{
 
 // tables are belay_once and belay_answer in one database.
 type tables struct {
-	pool *sql.DB
+	db ownsql.DB
 	dialect
 }
 
@@ -81,20 +89,20 @@ func open(db *gorm.DB) (tables, error) {
 	if err != nil {
 		return tables{}, fmt.Errorf("once: db has no connection pool: %w", err)
 	}
-	return tables{pool, d}, nil
+	return tables{ownsql.New(pool, db.Name()), d}, nil
 }
 
-// Migrate creates the tables belay_once and belay_answer if they are not there. The
-// statements are in the folder schema, for those who run migrations by other means.
+// Migrate creates the tables belay_once and belay_answer if they do not exist. The
+// statements are in the folder schema, for other tools of migration.
 func Migrate(ctx context.Context, db *gorm.DB) error {
 	t, err := open(db)
 	if err != nil {
 		return err
 	}
 	for statement := range strings.SplitSeq(t.schema, ";\n") {
-		if _, err = t.pool.ExecContext(ctx, statement); err != nil && ctx.Err() == nil {
+		if _, err = t.db.Exec(ctx, statement); err != nil && ctx.Err() == nil {
 			// On PostgreSQL two processes that create it at once disturb each other.
-			_, err = t.pool.ExecContext(ctx, statement)
+			_, err = t.db.Exec(ctx, statement)
 		}
 		if err != nil {
 			return fmt.Errorf("once: create tables: %w", err)
@@ -103,8 +111,9 @@ func Migrate(ctx context.Context, db *gorm.DB) error {
 	return nil
 }
 
-// Check returns an error unless the tables are there, with all their columns, and can be
-// read.
+// Check returns an error unless the tables are there, with all their columns, can be read,
+// and keep the rows of a request apart from those of all others: each needs a unique index
+// on request alone, and an engine with transactions.
 func Check(ctx context.Context, db *gorm.DB) error {
 	t, err := open(db)
 	if err != nil {
@@ -112,25 +121,51 @@ func Check(ctx context.Context, db *gorm.DB) error {
 	}
 	for _, query := range []string{
 		"SELECT request, attempt, print, held, operation, created_at FROM belay_once WHERE 1 = 0",
-		"SELECT request, refused, codec, body, created_at FROM belay_answer WHERE 1 = 0",
+		"SELECT a.request, a.refused, a.codec, a.body, a.created_at FROM belay_answer a WHERE 1 = 0",
 	} {
-		if _, err := t.pool.ExecContext(ctx, query); err != nil {
-			return fmt.Errorf("once: check tables: %w", err)
+		if _, err := t.db.Exec(ctx, query); err != nil {
+			return fmt.Errorf("once: check tables: %w", claim.Explain(err))
 		}
+	}
+	db = db.Session(&gorm.Session{NewDB: true, Context: ctx})
+	return errors.Join(checkTable(db, "belay_once"), checkTable(db, "belay_answer"))
+}
+
+// checkTable checks a table in a transaction: without autocommit MySQL would leave one open behind
+// the reads of its catalogue.
+func checkTable(db *gorm.DB, table string) error {
+	return db.Transaction(func(tx *gorm.DB) error { return hasItsKey(tx, table) })
+}
+
+// hasItsKey returns an error unless the database refuses a second row of a request, and
+// takes the first one back at a rollback.
+func hasItsKey(db *gorm.DB, table string) error {
+	indexes, err := catalogue.Indexes(db, table)
+	if err != nil {
+		return fmt.Errorf("once: check tables: %w", err)
+	}
+	if !catalogue.IsUnique(indexes, []string{"request"}) {
+		return fmt.Errorf("once: table %s has no unique index on (request) alone%s, so a request may take effect twice: make it the primary key", table, catalogue.Unusable(indexes))
+	}
+	facts, err := catalogue.FactsOf(db, table)
+	if err != nil {
+		return fmt.Errorf("once: check tables: %w", err)
+	}
+	if !facts.Transactional {
+		return fmt.Errorf("once: the engine of table %s has no transactions: ALTER TABLE %s ENGINE = InnoDB", table, table)
 	}
 	return nil
 }
 
-// exec deletes, in a transaction of its own, and returns how many rows it has deleted.
+// exec deletes in a new transaction, and returns how many rows it has deleted.
 func (t tables) exec(ctx context.Context, query string, args ...any) (int64, error) {
-	tx, err := t.pool.BeginTx(ctx, &sql.TxOptions{Isolation: t.deletes})
+	var res sql.Result
+	err := t.db.Run(ctx, t.deletes, func(c ownsql.Conn) (err error) {
+		res, err = c.ExecContext(ctx, query, args...)
+		return err
+	})
 	if err != nil {
 		return 0, err
 	}
-	res, err := tx.ExecContext(ctx, query, args...)
-	if err != nil {
-		return 0, errors.Join(err, tx.Rollback())
-	}
-	n, err := res.RowsAffected()
-	return n, errors.Join(err, tx.Commit())
+	return res.RowsAffected()
 }

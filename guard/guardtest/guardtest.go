@@ -21,6 +21,7 @@ import (
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/memlock"
 	"github.com/belaygo/belay/notify"
+	"github.com/belaygo/belay/once"
 )
 
 // Guard is a guard.Guard with locks that a test can lose.
@@ -32,10 +33,16 @@ type Guard struct {
 	locks *engine
 }
 
-// New returns a Guard on db for the service "test". It is closed when the test
-// ends; db stays the caller's to close.
+// New returns a Guard on db for the service "test". It creates the tables of package once in
+// db, if they are missing, and logs it if it can't. The Guard is closed when the test ends; db stays the caller's to
+// close.
 func New(tb testing.TB, db *gorm.DB) *Guard {
 	tb.Helper()
+	if !db.Migrator().HasTable("belay_answer") { // the second of the two
+		if err := once.Migrate(tb.Context(), db); err != nil { // a test without requests needs none
+			tb.Logf("guardtest: %v", err)
+		}
+	}
 	g := &Guard{DB: db, locks: &engine{Engine: memlock.New()}}
 	g.Guard = g.Peer(tb, db)
 	return g

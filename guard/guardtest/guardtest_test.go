@@ -20,6 +20,7 @@ import (
 	"github.com/belaygo/belay/guard/guardtest"
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/notify"
+	"github.com/belaygo/belay/once"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -183,4 +184,18 @@ func TestLoseAll(t *testing.T) {
 			t.Errorf("error is %v: a lock that is held when all are to be lost is in the way", err)
 		}
 	})
+}
+
+// TestOpenServesRequests: requests have their tables without another call.
+func TestOpenServesRequests(t *testing.T) {
+	g := guardtest.Open(t, sqliteDialect, &Order{})
+	r := once.Request{Operation: "order", Scope: once.Anyone, ID: "1"}
+	for n := range 2 {
+		a, err := guard.Once(t.Context(), g.Guard, r, func(_ context.Context, tx *gorm.DB) (string, error) {
+			return "placed", tx.Create(&Order{No: "1"}).Error
+		})
+		if err != nil || a.Value != "placed" || a.Replayed != (n == 1) {
+			t.Errorf("call %d: %+v, %v", n, a, err)
+		}
+	}
 }

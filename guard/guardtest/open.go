@@ -13,7 +13,8 @@ import (
 // modernc.org/sqlite spell it; each ignores what is the other's.
 const pragmas = "?_busy_timeout=10000&_journal_mode=WAL&_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)"
 
-// Open returns a Guard on a new SQLite database, with tables for the models. dialect is
+// Open returns a Guard on a new SQLite database, with tables for the models and those of package
+// once. dialect is
 // the function of a driver of the caller's choice that takes a DSN, such as sqlite.Open of
 // gorm.io/driver/sqlite. The database is closed and deleted when the test ends.
 func Open(tb testing.TB, dialect func(dsn string) gorm.Dialector, models ...any) *Guard {

@@ -1,5 +1,5 @@
--- Requests that have taken effect: inserted first in their transaction, never
--- updated, deleted when they are old.
+-- Requests that have taken effect: inserted first in their transaction, deleted when
+-- they are old. Only a CALL of a procedure updates one, while it may commit.
 CREATE TABLE IF NOT EXISTS belay_once (
   request    BINARY(32)    NOT NULL, -- SHA-256 of operation, scope and id
   attempt    BIGINT        NOT NULL, -- random: whose claim it is
@@ -15,7 +15,7 @@ CREATE TABLE IF NOT EXISTS belay_answer (
   request    BINARY(32)   NOT NULL,
   refused    SMALLINT     NOT NULL, -- 1: the answer was kept, the effects were not
   codec      VARCHAR(32)  CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
-  body       MEDIUMBLOB   NOT NULL,
+  `body`     MEDIUMBLOB   NOT NULL,
   created_at TIMESTAMP(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6),
   PRIMARY KEY (request),
   KEY belay_answer_age (created_at)

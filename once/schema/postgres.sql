@@ -1,5 +1,5 @@
--- Requests that have taken effect: inserted first in their transaction, never
--- updated, deleted when they are old.
+-- Requests that have taken effect: inserted first in their transaction, deleted when
+-- they are old. Only a CALL of a procedure updates one, while it may commit.
 CREATE TABLE IF NOT EXISTS belay_once (
   request    BYTEA       NOT NULL PRIMARY KEY, -- SHA-256 of operation, scope and id
   attempt    BIGINT      NOT NULL,             -- random: whose claim it is

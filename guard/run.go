@@ -1,0 +1,85 @@
+package guard
+
+import (
+	"context"
+	"errors"
+
+	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/notify"
+)
+
+// A run is a call from its locks to its report: the keys, the attempts under them, and what
+// is published in the end.
+type run struct {
+	ctx      context.Context // the caller's, and what the Observer adds
+	reporter *reporter
+	turn     *turn
+	keys     keySet
+	series   series
+	request  *claiming // that it serves, nil if there is none
+	count    int       // how many calls' changes the transaction makes, if there are several
+}
+
+// handTo makes the run that of a crew, whose members make the claims. The end of its leader's
+// context does not end it.
+func (r *run) handTo(k claims) {
+	r.ctx, r.request = context.WithoutCancel(r.ctx), nil
+	r.series.ctx, r.series.claims, r.series.budget.claim = r.ctx, k, 0
+}
+
+// enter gets the locks, or what stands for them. If an outage has ended by then, or a key is
+// marked as done and the request is not known, it begins anew.
+func (r *run) enter() (err error) {
+	ctx := r.turn.begin(r.ctx)
+	err = errPanicked
+	defer func() { r.turn.over(err) }()
+	err = r.acquire(ctx)
+	return err
+}
+
+func (r *run) acquire(ctx context.Context) error {
+	for {
+		again, err := r.keys.acquire(ctx)
+		if r.request != nil && errors.Is(err, lock.ErrMarked) {
+			again, err = true, r.marked()
+		}
+		if !again && err == nil {
+			return nil
+		}
+		if lapse := r.keys.alive(); lapse != nil {
+			err = lapse
+		}
+		if err != nil {
+			return r.finish(ending{err: err, outcome: notify.OutcomeRolledBack})
+		}
+		if gone := firstLoss(r.keys.settle(notify.OutcomeRolledBack, false)); gone != nil {
+			r.report(*gone, notify.OutcomeRolledBack)
+			return gone.err
+		}
+		r.keys.reset()
+	}
+}
+
+// marked returns the error of a request whose key is marked as done, or nil if the table does
+// not know the request: then the call goes on, and the first layer is not asked again. A mark is
+// a hint: a database that was restored has lost the row, and another request may have set it.
+func (r *run) marked() error {
+	if err := r.request.marked(r.ctx); err != nil {
+		return err
+	}
+	r.keys.unmarked = true
+	return nil
+}
+
+// leave gives back what enter got and finish has not, for somebody's code may panic, or end its
+// goroutine. Then finish reports what that has left: a lock that turns out to be gone, or a
+// COMMIT that may be on its way.
+func (r *run) leave() {
+	last := r.series.last
+	defer r.keys.leave(last.outcome)
+	if last.panicked() {
+		_ = r.finish(last)
+		return
+	}
+	r.keys.settle(last.outcome, false)
+}

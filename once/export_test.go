@@ -1,0 +1,4 @@
+package once
+
+// PostgresSchema is that of PostgreSQL.
+var PostgresSchema = postgresSchema
