@@ -12,7 +12,7 @@ import (
 // codec encodes an answer with the name of its type.
 type codec struct{}
 
-// errUnknownType is of a stored answer whose type this program does not know.
+// errUnknownType is the error of a stored answer whose type this program does not know.
 var errUnknownType = errors.New("grpcguard: the type of the answer is unknown")
 
 func (codec) Name() string { return "anypb" }

@@ -10,19 +10,22 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/belaygo/belay/internal/background"
 )
 
-// Config says which calls take effect once. Match and Principal are required.
+// Config selects the calls that take effect once. Match and Principal are required.
 type Config struct {
 	// Match reports whether calls of a method, such as "/shop.v1.Payments/Charge", need a
 	// key. Others pass.
 	Match func(fullMethod string) bool
-	// Principal says who calls, such as a tenant and a user in one string. Its error, or
-	// "", ends the call with Internal: put the interceptor behind authentication.
+	// Principal identifies the caller, such as a tenant and a user in one string. Its
+	// error, or "", ends the call with Internal: put the interceptor behind
+	// authentication.
 	Principal func(ctx context.Context) (string, error)
-	// Keys returns the lock keys of what the handler changes: guard.Do can be called with
-	// them inside the handler, and its rows are judged then. Its error ends the call with
-	// InvalidArgument. Defaults to none.
+	// Keys returns the lock keys of the rows that the handler changes, so that guard.Do
+	// can be called with them inside the handler, and conflicts on its rows get a
+	// verdict. Its error ends the call with InvalidArgument. Defaults to none.
 	Keys func(ctx context.Context, fullMethod string, request proto.Message) ([]string, error)
 	// Optional lets calls without a key pass, unguarded.
 	Optional bool
@@ -33,7 +36,7 @@ type Config struct {
 	Timeout time.Duration
 	// MaxAnswer limits an encoded answer, in bytes. Defaults to 64 KiB.
 	MaxAnswer int
-	// Logger gets what is answered by Internal or Unavailable. Defaults to slog.Default().
+	// Logger gets the errors behind Internal and Unavailable. Defaults to slog.Default().
 	Logger *slog.Logger
 }
 
@@ -43,7 +46,7 @@ func (c Config) withDefaults() Config {
 	}
 	c.Timeout = cmp.Or(c.Timeout, 30*time.Second)
 	c.MaxAnswer = cmp.Or(c.MaxAnswer, 64<<10)
-	c.Logger = cmp.Or(c.Logger, slog.Default())
+	c.Logger = background.Logger(c.Logger)
 	return c
 }
 

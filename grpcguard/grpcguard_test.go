@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"strings"
@@ -422,5 +423,91 @@ func TestCheck(t *testing.T) {
 		if _, err := grpcguard.UnaryServerInterceptor(b.guard.Guard, cfg); err == nil {
 			t.Errorf("%+v is taken", cfg)
 		}
+	}
+}
+
+// TestHeadersAreOfTheAnswer: headers and trailers that a handler sets reach the client with its
+// answer, and not at all if its transaction is not committed.
+func TestHeadersAreOfTheAnswer(t *testing.T) {
+	for name, tt := range map[string]struct {
+		maxAnswer int
+		err       error
+		arrive    bool
+	}{
+		"committed":        {0, nil, true},
+		"refused":          {0, guard.Refuse(wrapperspb.Int64(-1)), true},
+		"handler's error":  {0, status.Error(codes.ResourceExhausted, "come back tomorrow"), true},
+		"cannot be stored": {10, nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBank(t)
+			b.cfg.MaxAnswer = tt.maxAnswer
+			b.serve(func(ctx context.Context, cents int64) (proto.Message, error) {
+				testdb.WantNil(t, grpc.SetHeader(ctx, metadata.Pairs("order", "16")))
+				testdb.WantNil(t, grpc.SendHeader(ctx, metadata.Pairs("order", "17")))
+				if grpc.SendHeader(ctx, nil) == nil || grpc.SetHeader(ctx, metadata.Pairs("late", "1")) == nil {
+					t.Error("headers are sent twice")
+				}
+				testdb.WantNil(t, grpc.SetTrailer(ctx, metadata.Pairs("sum", "1")))
+				if method, ok := grpc.Method(ctx); !ok || method != pay {
+					t.Errorf("the method is %q", method)
+				}
+				answer, err := withdraw(ctx, cents)
+				return answer, errors.Join(err, tt.err)
+			})
+			var header, trailer metadata.MD
+			ctx := metadata.AppendToOutgoingContext(t.Context(), "user", "eve", "idempotency-key", "k")
+			err := b.conn.Invoke(ctx, pay, wrapperspb.Int64(10), new(wrapperspb.Int64Value), grpc.Header(&header), grpc.Trailer(&trailer))
+			arrived := strings.Join(header.Get("order"), " ") == "16 17" && strings.Join(trailer.Get("sum"), " ") == "1"
+			leaked := len(header.Get("order"))+len(trailer.Get("sum")) > 0
+			if arrived != tt.arrive || leaked != tt.arrive || len(header.Get("late")) > 0 {
+				t.Errorf("headers %v and trailers %v come with %v", header, trailer, err)
+			}
+		})
+	}
+}
+
+type Receipt struct {
+	ID int64
+	No string `gorm:"size:64;uniqueIndex"`
+}
+
+// TestRowOfAnotherCall: a call whose handler meets a row that another call has made was not
+// served, and its client is not told that it was.
+func TestRowOfAnotherCall(t *testing.T) {
+	t.Parallel()
+	b := newBank(t)
+	testdb.WantNil(t, b.db.AutoMigrate(&Receipt{}))
+	b.cfg.Keys = func(context.Context, string, proto.Message) ([]string, error) { return []string{"receipt:1"}, nil }
+	b.serve(func(ctx context.Context, cents int64) (proto.Message, error) {
+		return wrapperspb.Int64(cents), b.guard.Apply(ctx, "receipt:1", guard.Insert(&Receipt{No: "1"}))
+	})
+	call := func(key string, cents int64, want codes.Code) {
+		t.Helper()
+		ctx := metadata.AppendToOutgoingContext(bg, "idempotency-key", key, "user", "u")
+		err := b.conn.Invoke(ctx, pay, wrapperspb.Int64(cents), new(wrapperspb.Int64Value))
+		if got := status.Code(err); got != want {
+			t.Errorf("key %s: %v, want %v", key, err, want)
+		}
+	}
+	call("first", 10, codes.OK)
+	call("second", 500, codes.FailedPrecondition)
+	call("second", 500, codes.FailedPrecondition)
+	testdb.WantNil(t, b.db.Delete(&Receipt{}, "no = ?", "1").Error)
+	call("second", 500, codes.OK)
+}
+
+// TestOwnErrorOfTheHandler: what a handler returns of a call of its own reaches the client as it
+// is, and says nothing of the call that is served.
+func TestOwnErrorOfTheHandler(t *testing.T) {
+	t.Parallel()
+	b := newBank(t)
+	b.serve(func(context.Context, int64) (proto.Message, error) {
+		return nil, fmt.Errorf("another service: %w", guard.ErrDuplicate)
+	})
+	ctx := metadata.AppendToOutgoingContext(bg, "idempotency-key", "k", "user", "u")
+	err := b.conn.Invoke(ctx, pay, wrapperspb.Int64(1), new(wrapperspb.Int64Value))
+	if s, _ := status.FromError(err); s.Code() != codes.Unknown || s.Message() != "another service: guard: done before" {
+		t.Errorf("the client got %v, want the handler's error", err)
 	}
 }

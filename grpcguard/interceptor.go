@@ -47,11 +47,12 @@ type served struct {
 	method  string
 	next    grpc.UnaryHandler
 	request once.Request
+	stream  *stream // nil without a transport
 	failed  *handlerError
 	after   []func() // by AfterCommit
 }
 
-// handlerError is what the handler returned: everything is rolled back.
+// handlerError is the handler's error, which rolls back the transaction.
 type handlerError struct{ error }
 
 func (e *handlerError) Unwrap() error { return e.error }
@@ -77,10 +78,14 @@ func (c *served) serve(ctx context.Context, keys []string, req any) (proto.Messa
 	got, err := guard.Once(work, c.guard, c.request, func(ctx context.Context, tx *gorm.DB) (proto.Message, error) {
 		return c.run(ctx, tx, req)
 	}, opts...)
+	if c.stream != nil && (err == nil && !got.Replayed || c.isHandlers(err)) {
+		c.stream.release()
+	}
 	if err != nil {
 		return nil, err
 	}
 	if got.Replayed {
+		c.after = nil // of a run that was rolled back
 		_ = grpc.SetHeader(ctx, metadata.Pairs("idempotent-replayed", "true"))
 	}
 	if got.Refused {
@@ -96,7 +101,7 @@ func (c *served) serve(ctx context.Context, keys []string, req any) (proto.Messa
 	return got.Value, nil
 }
 
-// read reads what names the call.
+// read reads the parts that name the call.
 func (c *served) read(ctx context.Context, keys []string, message proto.Message) ([]guard.Option, error) {
 	key, err := keyOf(keys)
 	if err != nil {
@@ -122,7 +127,11 @@ func (c *served) read(ctx context.Context, keys []string, message proto.Message)
 
 // run has the handler answer.
 func (c *served) run(ctx context.Context, tx *gorm.DB, req any) (proto.Message, error) {
-	c.after = nil
+	c.after, c.stream = nil, nil
+	if outer := grpc.ServerTransportStreamFromContext(ctx); outer != nil {
+		c.stream = &stream{ServerTransportStream: outer}
+		ctx = grpc.NewContextWithServerTransportStream(ctx, c.stream)
+	}
 	answer, err := c.next(context.WithValue(ctx, servedKey{}, &serving{c, tx}), req)
 	if err != nil {
 		c.failed = &handlerError{err}
@@ -135,7 +144,16 @@ func (c *served) run(ctx context.Context, tx *gorm.DB, req any) (proto.Message, 
 	return message, nil
 }
 
-// servedKey asks a handler's context for its call.
+// isHandlers reports whether err is the handler's error alone. It is false if err also has the
+// outcome of the call: the lock was lost, or another node of a cluster has served the call.
+func (c *served) isHandlers(err error) bool {
+	if c.failed == nil || !errors.Is(err, c.failed) {
+		return false
+	}
+	return !errors.Is(err, guard.ErrLost) && !errors.Is(err, guard.ErrDuplicate) && !errors.Is(err, guard.ErrMismatch)
+}
+
+// servedKey is the key of the call in a handler's context.
 type servedKey struct{}
 
 type serving struct {
@@ -143,8 +161,8 @@ type serving struct {
 	tx *gorm.DB
 }
 
-// Tx returns the transaction in which a call is served, nil outside of a handler whose call
-// is guarded. ctx is the handler's, or derived from it.
+// Tx returns the transaction in which a call is served, or nil outside of a guarded call's
+// handler. ctx is the handler's, or derived from it.
 func Tx(ctx context.Context) *gorm.DB {
 	if s, ok := ctx.Value(servedKey{}).(*serving); ok {
 		return s.tx.WithContext(ctx)
@@ -153,7 +171,7 @@ func Tx(ctx context.Context) *gorm.DB {
 }
 
 // Request returns the request that a handler serves, for its Downstream ids. It reports
-// false outside of a handler whose call is guarded.
+// false outside of a guarded call's handler.
 func Request(ctx context.Context) (once.Request, bool) {
 	s, ok := ctx.Value(servedKey{}).(*serving)
 	if !ok {
@@ -162,9 +180,9 @@ func Request(ctx context.Context) (once.Request, bool) {
 	return s.request, true
 }
 
-// AfterCommit has f called when the call's transaction is known to be committed, in the order
-// of the calls, before the answer is sent. It is not called again for repeats, nor if the
-// process dies before. Outside of a handler whose call is guarded it does nothing.
+// AfterCommit makes f run when the call's transaction is known to be committed, before the
+// answer is sent. Functions run in the order of the calls. f does not run for repeats, nor if
+// the process dies before. Outside of a guarded call's handler AfterCommit does nothing.
 func AfterCommit(ctx context.Context, f func()) {
 	if s, ok := ctx.Value(servedKey{}).(*serving); ok {
 		s.after = append(s.after, f)

@@ -27,6 +27,7 @@ var problems = []struct {
 	{errKeys, codes.InvalidArgument, "", "the request is not valid"},
 	{guard.ErrBusy, codes.Aborted, "", "the call is being served: make it again later, with the same key"},
 	{guard.ErrMismatch, codes.InvalidArgument, "KEY_MISMATCH", "idempotency-key was used for another call: a new call needs a new key"},
+	{guard.ErrExists, codes.FailedPrecondition, "ROW_EXISTS", "the call was not served: what it would insert is there already"},
 	{guard.ErrDuplicate, codes.AlreadyExists, "ANSWER_FORGOTTEN", "the call was served before, and its answer is no longer kept"},
 	{errUnknownType, codes.AlreadyExists, "ANSWER_FORGOTTEN", "the call was served before, and its answer can't be read"},
 	{errPrincipal, codes.Internal, "", "internal error"},
@@ -36,9 +37,10 @@ var problems = []struct {
 	{guard.ErrAnswer, codes.Internal, "", "internal error"},
 }
 
-// statusOf returns what the client is told of an error, and logs what it is not told.
+// statusOf returns the client's status for an error, and logs the details that it
+// leaves out.
 func (c *served) statusOf(err error) error {
-	if c.failed != nil && err == error(c.failed) { //nolint:errorlint // of run itself
+	if c.isHandlers(err) {
 		return c.failed.error
 	}
 	code, reason, say := codes.Unavailable, "", "make the call again later, with the same key"

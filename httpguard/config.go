@@ -7,28 +7,36 @@ import (
 	"log/slog"
 	"net/http"
 	"time"
+
+	"github.com/belaygo/belay/internal/background"
 )
 
 // Config sets up a Guard. Principal is required.
 type Config struct {
-	// Principal says who asks, such as a tenant and a user in one string. Its error, or
-	// "", ends the request with 500: put the Guard behind authentication.
+	// Principal identifies the client, such as a tenant and a user in one string. Its
+	// error, or "", ends the request with 500: put the Guard behind authentication. It
+	// must not read the body, but may parse a form.
 	Principal func(*http.Request) (string, error)
-	// Keys returns the lock keys of what the handler changes: guard.Do can be called with
-	// them inside the handler, and its rows are judged then. Its error ends the request
-	// with 400. Defaults to none.
+	// Keys returns the lock keys of the rows that the handler changes, so that guard.Do
+	// can be called with them inside the handler, and conflicts on its rows get a
+	// verdict. Its error ends the request with 400. Defaults to none.
 	Keys func(r *http.Request, body []byte) ([]string, error)
-	// Operation names what is asked for. Defaults to the pattern of the mux, or else
-	// method and path. A new name forgets what was done under the old one.
+	// Operation names the operation. Defaults to the pattern of the mux, and the path
+	// that http.StripPrefix has removed before it, or else method and path. Requests
+	// served under an old name are forgotten under a new one.
 	Operation func(*http.Request) string
-	// Print returns what a repeat must have in common with the request. Defaults to
-	// method, path, query, media type and body.
+	// Print returns the parts that a repeat must have in common with the request. Defaults
+	// to method, path and query, as they came to the server and as they reach the handler,
+	// media type and body: of a multipart body its parts. If a middleware has parsed a
+	// form, the body is empty, and the default compares the request's PostForm and
+	// MultipartForm.
 	Print func(r *http.Request, body []byte) [][]byte
-	// Policy says what becomes of an answer by its status. Defaults to Done below 400, and
-	// Failed above.
+	// Policy returns the decision for an answer by its status. Defaults to Done below 400,
+	// and Failed from 400 on.
 	Policy func(status int) Decision
-	// KeepHeader says which headers of the handler a repeat gets. Defaults to all but
-	// Set-Cookie, Date and those of a connection, which it never gets.
+	// KeepHeader reports whether a repeat gets one of the handler's headers or trailers, by
+	// its canonical name. Defaults to all but Set-Cookie, Date and those of a connection,
+	// which it never gets.
 	KeepHeader func(name string) bool
 	// Methods are those of requests that need a key; others pass. Defaults to POST and
 	// PATCH.
@@ -44,10 +52,10 @@ type Config struct {
 	// default to 1 MiB and 64 KiB.
 	MaxBody, MaxAnswer int
 	// Docs is the URL of a page about these errors: the types of problems are its
-	// fragments missing, invalid, busy, forgotten, mismatch, long, internal and
+	// fragments missing, invalid, busy, exists, forgotten, mismatch, long, internal and
 	// unavailable. Defaults to none.
 	Docs string
-	// Logger gets what is answered by 500 or 503. Defaults to slog.Default().
+	// Logger gets the errors behind 500 and 503. Defaults to slog.Default().
 	Logger *slog.Logger
 }
 
@@ -61,9 +69,6 @@ func (c Config) withDefaults() Config {
 	if c.Operation == nil {
 		c.Operation = operation
 	}
-	if c.Print == nil {
-		c.Print = contents
-	}
 	if c.Policy == nil {
 		c.Policy = policy
 	}
@@ -76,7 +81,7 @@ func (c Config) withDefaults() Config {
 	c.Timeout = cmp.Or(c.Timeout, 30*time.Second)
 	c.MaxBody = cmp.Or(c.MaxBody, 1<<20)
 	c.MaxAnswer = cmp.Or(c.MaxAnswer, 64<<10)
-	c.Logger = cmp.Or(c.Logger, slog.Default())
+	c.Logger = background.Logger(c.Logger)
 	return c
 }
 
@@ -92,14 +97,14 @@ func (c Config) validate() error {
 	return nil
 }
 
-// A Decision says what becomes of an answer, and of what the handler wrote.
+// A Decision decides about an answer and the handler's writes.
 type Decision int
 
 const (
-	// Done commits what the handler wrote, and stores the answer.
+	// Done commits the handler's writes, and stores the answer.
 	Done Decision = 1 + iota
-	// Refused rolls back what the handler wrote, and stores the answer: a card that was
-	// declined, for instance.
+	// Refused rolls back the handler's writes, and stores the answer, for example for a
+	// declined card.
 	Refused
 	// Failed rolls back, and stores nothing.
 	Failed

@@ -20,32 +20,63 @@
 //		w.WriteHeader(http.StatusCreated)
 //	}
 //
-// What the handler does elsewhere, such as a call of a payment provider, is done at least
-// once, as ever: give the provider an id that stays, by once.Request.Downstream.
+// Effects elsewhere, such as a call of a payment provider, happen at least once: give the
+// provider a stable id, by once.Request.Downstream.
 //
 // # What happens to an answer
 //
-// The handler's answer is kept back until the transaction has ended. One with a status below
-// 400 is committed with what the handler wrote, and stored. Any other is sent with everything
-// rolled back, and is not stored: a repeat runs the handler again. [Decide] says otherwise
-// for one answer, [Config].Policy for all.
+// The handler's answer is kept back until the transaction has ended. An answer with a status
+// below 400 is committed with the handler's writes, and stored. Any other is sent after a
+// rollback, and is not stored: a repeat runs the handler again. [Decide] changes that for one
+// answer, [Config].Policy for all.
 //
-// A repeat gets the same status, the same body and the headers that the handler had set, with
-// Idempotent-Replayed: true. What is outside of the handler is done anew: put the package
-// behind authentication and rate limits, and inside of compression.
+// A repeat gets the stored status, body, trailers and headers of the handler, with
+// Idempotent-Replayed: true. Middlewares outside of the guard run again: put the package behind
+// authentication and rate limits, and inside of compression.
 //
-// The key is read as draft-ietf-httpapi-idempotency-key-header-07 says it, a quoted string,
-// or bare, as many clients send it. A request is named by the key, the [Config].Principal and
-// the operation: the same key of somebody else is another request. So is one of another
-// operation.
+// To a handler its writer behaves as that of net/http over HTTP/1.1 does, whatever the protocol:
+//
+//	stored and replayed     status, body, headers as they were when the status was set, trailers
+//	sent once, not replayed Set-Cookie, Date, Connection, Keep-Alive, Proxy-Connection, TE,
+//	                        Transfer-Encoding and Upgrade, and what [Config].KeepHeader excludes
+//	not sent                informational responses (1xx), and headers set after the status
+//	rolled back, 500        status 101, a body that is shorter than its Content-Length, an answer
+//	                        longer than [Config].MaxAnswer
+//	rolled back, cut        a panic, also that of WriteHeader for a status that is none
+//	http.ErrNotSupported    Flush, Hijack, deadlines and full duplex of http.ResponseController
+//
+// A Flush of http.Flusher sets the status and sends nothing. The writer is no http.Hijacker, so
+// that a WebSocket cannot be opened, and no http.Pusher or http.CloseNotifier. Set deadlines of
+// the connection outside of the guard.
+//
+// # Which requests are the same
+//
+// The key is a quoted string, as in draft-ietf-httpapi-idempotency-key-header-07, or bare, as
+// many clients send it. A request is named by the key, the [Config].Principal and the
+// operation: a key sent by another principal is another request. So is a key of another
+// operation, as of a mux that is mounted twice by http.StripPrefix.
+//
+// A repeat must have the same content: method, path, query, media type and body. The path and
+// query are compared as they came to the server, and as they reach the handler; parts that a proxy
+// has removed are not compared. The host is not compared, because a client may try another one. If
+// your hosts or proxies stand for different sites, name the site in Principal. A multipart body is
+// compared by the headers and contents of its parts, in their order, and not by its boundary, if
+// there are at most 1000. Other bodies are compared by their bytes: set [Config].Print if a client
+// may encode its JSON differently.
+//
+// A middleware outside of the guard may have read the body. A form that it has parsed is
+// compared. If it has left less than the client has sent, the request gets 500; it has to set
+// Request.Body again, or to be inside of the guard. A chunked body that it has read whole
+// leaves no trace: such requests are all equal.
 //
 // # What is answered otherwise
 //
-//	400  no key, several, or a bad one; a body that can't be read
-//	409  the request is being served now; or it was served, and its answer is no longer kept
+//	400  no key, several, or a bad one; a body that cannot be read
+//	409  the request is being served now; or it was served, and its answer is no longer kept;
+//	     or it was not served, as a row that it inserts was there (guard.ErrExists)
 //	413  the body is too long
 //	422  the key belongs to a request with other content
-//	500  no principal, an answer that can't be stored
+//	500  no principal, an answer that cannot be stored, a body that was read before
 //	503  the lock or the database is not available, or failed meanwhile: asking again is safe
 //
 // The body is a problem detail (RFC 9457). A 503, and a 409 for a request that is being served,
@@ -59,7 +90,7 @@
 // # Limits
 //
 // The request's body and the answer are held in memory. A client that leaves does not end the
-// operation: Config.Timeout does. Flushing, hijacking and trailers are not supported.
+// operation, and the context of the request does not end then: Config.Timeout does.
 //
 // The transaction holds a connection to the database while the handler runs. A handler that
 // waits for others, such as a payment provider, needs a pool of the requests per second times

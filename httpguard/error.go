@@ -10,10 +10,10 @@ import (
 const sendAgain = "Nothing was changed. Send the request again later."
 
 // Error writes the whole answer to a request whose operation ended with err. It is for handlers
-// that call Do, Apply or Once themselves; they must handle errors of their own before. The status
-// is that of [Status]. A 409 or 503 has Retry-After if it is safe to send the request again. The
-// body is a problem detail (RFC 9457). It does not contain the text of err, which may name a table
-// or a key: log err if you need it.
+// that call Do, Apply or Once themselves; they must handle their own errors before. The status is
+// that of [Status]. A 409 or 503 has Retry-After if it is safe to send the request again. The body
+// is a problem detail (RFC 9457). It does not contain the text of err, which may name a table or a
+// key: log err if you need it.
 //
 // For nil and guard.ErrDuplicate, which are no failures, Error writes 200 and no body.
 func Error(w http.ResponseWriter, err error) {

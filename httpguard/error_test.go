@@ -2,6 +2,7 @@ package httpguard_test
 
 import (
 	"context"
+	"database/sql/driver"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,8 +26,10 @@ func TestError(t *testing.T) {
 		{guard.ErrUnavailable, true},
 		{guard.ErrClosed, true},
 		{context.DeadlineExceeded, true},
+		{driver.ErrBadConn, true},
 		{guard.ErrStale, false},
 		{&dbguard.ConflictError{}, false},
+		{fmt.Errorf("%w: %w", guard.ErrBusy, &dbguard.ConflictError{}), true},
 		{guard.ErrMismatch, false},
 		{fmt.Errorf("%w: %w", guard.ErrBusy, context.Canceled), false},
 		{guard.ErrUnknown, false},

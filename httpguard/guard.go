@@ -1,10 +1,8 @@
 package httpguard
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"slices"
 
@@ -32,8 +30,8 @@ func New(g *guard.Guard, cfg Config) (*Guard, error) {
 	return &Guard{g, cfg.withDefaults()}, nil
 }
 
-// Wrap returns a handler that serves each request to next once. Wrap what a mux calls, not
-// the mux: its pattern is the name of the operation.
+// Wrap returns a handler that serves each request to next once. Wrap the handlers that a
+// mux calls, not the mux: its pattern is the name of the operation.
 func (g *Guard) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !slices.Contains(g.cfg.Methods, r.Method) || g.cfg.Optional && r.Header.Values("Idempotency-Key") == nil {
@@ -53,6 +51,7 @@ type exchange struct {
 	next    http.Handler
 	w       http.ResponseWriter
 	r       *http.Request
+	copies  []*http.Request // of r
 	request once.Request
 	body    []byte
 	told    Decision // by Decide
@@ -60,7 +59,7 @@ type exchange struct {
 	rec     *recorder
 }
 
-// errFailed has everything rolled back; the answer is the recorder's.
+// errFailed rolls back the transaction; the recorder has the answer.
 var errFailed = errors.New("httpguard: the handler has failed")
 
 // errPrincipal and errKeys are of the program's own functions.
@@ -70,6 +69,7 @@ var (
 )
 
 func (e *exchange) serve() error {
+	defer e.removeFiles()
 	keys, err := e.read()
 	if err != nil {
 		return err
@@ -94,19 +94,19 @@ func (e *exchange) serve() error {
 		got.Value.send(e.w)
 		return nil
 	}
-	first := e.rec.answer(everyHeader) // with what is of this message alone
-	first.send(e.w)
-	if !got.Refused {
-		for _, f := range e.after {
-			f()
-		}
+	first := e.rec.answer(everyHeader) // with the headers that a repeat does not get
+	if got.Refused || len(e.after) == 0 {
+		first.send(e.w)
+		return nil
+	}
+	first.sendNow(e.w)
+	for _, f := range e.after {
+		f()
 	}
 	return nil
 }
 
-func everyHeader(string) bool { return true }
-
-// read reads what names the request.
+// read reads the parts that name the request.
 func (e *exchange) read() (keys []string, err error) {
 	key, err := keyOf(e.r.Header)
 	if err != nil {
@@ -119,14 +119,16 @@ func (e *exchange) read() (keys []string, err error) {
 	if e.body, err = readBody(e.w, e.r, e.cfg.MaxBody); err != nil {
 		return nil, err
 	}
-	if keys, err = e.cfg.Keys(e.r, e.body); err != nil {
+	if keys, err = e.cfg.Keys(e.copy(e.r.Context()), e.body); err != nil {
 		return nil, errors.Join(errKeys, err)
 	}
-	e.request = e.cfg.requestOf(e.r, key, principal, e.body)
+	if e.request, err = e.named(key, principal); err != nil {
+		return nil, errors.Join(errBody, err)
+	}
 	return keys, nil
 }
 
-// exchangeKey asks a handler's context for its exchange.
+// exchangeKey is the key of the exchange in a handler's context.
 type exchangeKey struct{}
 
 type serving struct {
@@ -136,12 +138,11 @@ type serving struct {
 
 // run has the handler answer.
 func (e *exchange) run(ctx context.Context, tx *gorm.DB) (answer, error) {
-	e.rec = newRecorder(e.w, e.cfg.MaxAnswer)
-	r := e.r.WithContext(context.WithValue(ctx, exchangeKey{}, &serving{e, tx}))
-	r.Body = io.NopCloser(bytes.NewReader(e.body))
+	e.rec, e.told, e.after = newRecorder(e.w.Header(), e.cfg.MaxAnswer), 0, nil
+	r := e.copy(context.WithValue(ctx, exchangeKey{}, &serving{e, tx}))
 	e.next.ServeHTTP(e.rec, r)
-	if e.rec.err != nil {
-		return answer{}, e.rec.err
+	if err := e.rec.finish(r.Method); err != nil {
+		return answer{}, err
 	}
 	a := e.rec.answer(func(name string) bool { return !passing[name] && e.cfg.KeepHeader(name) })
 	decision := e.told
@@ -166,17 +167,19 @@ func Tx(ctx context.Context) *gorm.DB {
 	return nil
 }
 
-// Decide says what becomes of the answer, whatever its status. It does nothing outside of a
-// handler that a Guard calls.
+// Decide sets the decision about the answer, whatever its status. It does nothing outside
+// of a handler that a Guard calls.
 func Decide(ctx context.Context, d Decision) {
 	if s, ok := ctx.Value(exchangeKey{}).(*serving); ok {
 		s.told = d
 	}
 }
 
-// AfterCommit has f called when the request's transaction is known to be committed, in the
-// order of the calls, after the answer is sent. It is not called again for repeats, nor if
-// the process dies before. Outside of a handler that a Guard calls it does nothing.
+// AfterCommit calls f when the request's transaction is known to be committed, in the order of
+// the calls. The answer is flushed before: a client has all of it while f runs, but an HTTP/2
+// stream ends only after f. If the writer that the Guard was given cannot be flushed, the answer
+// is sent after f. f is not called again for repeats, nor if the process dies before. Outside of
+// a handler that a Guard calls, AfterCommit does nothing.
 func AfterCommit(ctx context.Context, f func()) {
 	if s, ok := ctx.Value(exchangeKey{}).(*serving); ok {
 		s.after = append(s.after, f)

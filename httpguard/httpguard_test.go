@@ -393,7 +393,7 @@ func TestServerErrors(t *testing.T) {
 		}, 500, "internal"},
 		"switches protocols": {func(*site) {}, func(*site) http.HandlerFunc {
 			return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusSwitchingProtocols) }
-		}, 503, "unavailable"},
+		}, 500, "internal"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

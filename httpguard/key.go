@@ -60,8 +60,8 @@ func quoted(s string) (key string, ok bool) {
 	return "", false
 }
 
-// isParameters reports whether s may be the parameters of an item, roughly: nothing of it is
-// used.
+// isParameters reports whether s may be the parameters of an item, roughly, because they are
+// not used.
 func isParameters(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' || r == ',' })
 }

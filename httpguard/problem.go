@@ -9,7 +9,7 @@ import (
 	"github.com/belaygo/belay/lock"
 )
 
-// A problem is what a client is told of an error: RFC 9457.
+// A problem is a problem detail (RFC 9457), the client's view of an error.
 type problem struct {
 	Type   string `json:"type,omitempty"`
 	Title  string `json:"title"`
@@ -17,8 +17,8 @@ type problem struct {
 	Detail string `json:"detail,omitempty"`
 }
 
-// problems are those that have a reason which the client can do something about. The first
-// that fits decides. All others are 503: asking again is safe.
+// problems are the errors that a client can act on. The first that fits decides. All
+// others are 503: a retry is safe.
 var problems = []struct {
 	err                  error
 	status               int
@@ -28,17 +28,19 @@ var problems = []struct {
 	{errBadKey, http.StatusBadRequest, "invalid", "Idempotency-Key is not valid", "It is to be one string of 1 to 255 printable ASCII characters."},
 	{errKeys, http.StatusBadRequest, "invalid", "The request is not valid", ""},
 	{errLongBody, http.StatusRequestEntityTooLarge, "long", "The body is too long", ""},
+	{errRead, http.StatusInternalServerError, "internal", "Internal error", ""},
 	{errBody, http.StatusBadRequest, "invalid", "The body can't be read", ""},
 	{errPrincipal, http.StatusInternalServerError, "internal", "Internal error", ""},
 	{guard.ErrBusy, http.StatusConflict, "busy", "The request is being served", "Send it again later, with the same key."},
 	{guard.ErrMismatch, http.StatusUnprocessableEntity, "mismatch", "Idempotency-Key was used for another request", "A new request needs a new key."},
+	{guard.ErrExists, http.StatusConflict, "exists", "The request conflicts with what is there", "Nothing was changed."},
 	{guard.ErrDuplicate, http.StatusConflict, "forgotten", "The request was served before", "Its answer is no longer kept."},
 	{guard.ErrNested, http.StatusInternalServerError, "internal", "Internal error", ""},
 	{lock.ErrInvalidKey, http.StatusInternalServerError, "internal", "Internal error", ""},
 	{guard.ErrAnswer, http.StatusInternalServerError, "internal", "Internal error", ""},
 }
 
-// fail answers for an error, and logs what the client is not told.
+// fail answers for an error, and logs the details that the answer leaves out.
 func (e *exchange) fail(err error) {
 	p := problem{Title: "Not available", Status: http.StatusServiceUnavailable, Detail: "Send the request again later, with the same key."}
 	fragment := "unavailable"
@@ -67,5 +69,5 @@ func (p problem) send(w http.ResponseWriter, again bool) {
 	h.Set("Content-Type", "application/problem+json")
 	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(p.Status)
-	_ = json.NewEncoder(w).Encode(p) // the client may have gone
+	_ = json.NewEncoder(w).Encode(p) // the client may have left
 }

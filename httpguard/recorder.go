@@ -3,44 +3,66 @@ package httpguard
 import (
 	"bytes"
 	"fmt"
-	"maps"
 	"net/http"
-	"slices"
+	"net/textproto"
+	"strconv"
+	"strings"
 
 	"github.com/belaygo/belay/guard"
 )
 
-// A recorder keeps what a handler answers. It has no Unwrap: nothing reaches the client
-// past it.
+// A recorder keeps the answer of a handler, and treats the handler as net/http does. Nothing
+// reaches the client before the transaction has ended: it has no Unwrap, and keeps no
+// informational responses.
 type recorder struct {
-	out    http.ResponseWriter // for 1xx, which pass at once
-	before http.Header         // that others have set
-	header http.Header
-	status int
-	body   bytes.Buffer
-	limit  int
-	err    error
+	before  http.Header // that others have set
+	header  http.Header // the handler's, which it may change until its end
+	sent    http.Header // as they were when the status was set, and trailers
+	status  int
+	length  int64 // that the handler has declared, or -1
+	written int64 // bytes by the handler, with those that do not fit
+	body    bytes.Buffer
+	limit   int
+	err     error // why the answer cannot be sent
 }
 
-func newRecorder(w http.ResponseWriter, limit int) *recorder {
-	return &recorder{out: w, before: w.Header().Clone(), header: w.Header().Clone(), limit: limit}
+func newRecorder(before http.Header, limit int) *recorder {
+	return &recorder{before: before.Clone(), header: before.Clone(), limit: limit}
 }
 
-// Header implements http.ResponseWriter.
+// Header implements http.ResponseWriter. As in net/http, changes behind the status are of
+// trailers, or of nothing.
 func (r *recorder) Header() http.Header { return r.header }
 
-// WriteHeader implements http.ResponseWriter. As in net/http the first final status counts.
+// WriteHeader implements http.ResponseWriter. As in net/http, the first final status counts,
+// and it panics if that is invalid.
 func (r *recorder) WriteHeader(status int) {
 	switch {
 	case r.status != 0:
+	case status < 100 || status > 999:
+		panic(fmt.Sprintf("httpguard: invalid WriteHeader code %d", status))
 	case status == http.StatusSwitchingProtocols:
-		r.err = http.ErrNotSupported
-	case status >= 100 && status < 200:
-		maps.Copy(r.out.Header(), r.header)
-		r.out.WriteHeader(status)
-	default:
-		r.status = status
+		r.err = fmt.Errorf("%w: status 101: %w", guard.ErrAnswer, http.ErrNotSupported)
+	case status >= 200:
+		r.status, r.sent = status, r.header.Clone()
+		if !hasBody(status) {
+			r.sent.Del("Content-Length")
+		}
+		r.length = declared(r.sent)
 	}
+}
+
+// declared returns the length in the headers, or -1. It removes an invalid one.
+func declared(h http.Header) int64 {
+	text := h.Get("Content-Length")
+	length, err := strconv.ParseInt(text, 10, 64)
+	if err == nil && length >= 0 {
+		return length
+	}
+	if text != "" {
+		h.Del("Content-Length")
+	}
+	return -1
 }
 
 // Write implements http.ResponseWriter.
@@ -49,76 +71,64 @@ func (r *recorder) Write(p []byte) (int, error) {
 	switch {
 	case r.err != nil:
 		return 0, r.err
+	case len(p) == 0:
+		return 0, nil
 	case !hasBody(r.status):
 		return 0, http.ErrBodyNotAllowed
-	case r.body.Len()+len(p) > r.limit:
+	}
+	if r.written += int64(len(p)); r.length >= 0 && r.written > r.length {
+		return 0, http.ErrContentLength
+	}
+	if r.body.Len()+len(p) > r.limit {
 		r.err = fmt.Errorf("%w: more than %d bytes: see httpguard.Config.MaxAnswer", guard.ErrAnswer, r.limit)
 		return 0, r.err
 	}
 	return r.body.Write(p)
 }
 
+// WriteString implements io.StringWriter, as the writers of net/http do.
+func (r *recorder) WriteString(s string) (int, error) { return r.Write([]byte(s)) }
+
 func hasBody(status int) bool {
 	return status != http.StatusNoContent && status != http.StatusNotModified
 }
 
-// Flush implements http.Flusher, which some frameworks rely on. It does nothing.
-func (r *recorder) Flush() {}
+// Flush implements http.Flusher, which some frameworks rely on. As in net/http, it sets the
+// status; it sends nothing.
+func (r *recorder) Flush() { r.WriteHeader(http.StatusOK) }
 
-// FlushError is what http.ResponseController calls.
+// FlushError is called by http.ResponseController.
 func (r *recorder) FlushError() error { return http.ErrNotSupported }
 
-// An answer is what a handler has answered. A header without values is one that the handler
-// has removed.
-type answer struct {
-	Status int                 `json:"status"`
-	Header map[string][]string `json:"header,omitempty"`
-	Body   []byte              `json:"body,omitempty"`
+// finish ends the answer to a request with that method. It returns an error if the answer
+// cannot be sent.
+func (r *recorder) finish(method string) error {
+	r.WriteHeader(http.StatusOK)
+	if r.err != nil {
+		return r.err
+	}
+	got := int64(r.body.Len())
+	if r.length >= 0 && r.length != got && method != http.MethodHead {
+		return fmt.Errorf("%w: its Content-Length is %d, and its body has %d bytes", guard.ErrAnswer, r.length, got)
+	}
+	r.addTrailers()
+	return nil
 }
 
-// answer returns what the handler has answered, and of its headers those that keep says.
-func (r *recorder) answer(keep func(name string) bool) answer {
-	a := answer{Status: r.status, Body: r.body.Bytes()}
-	if a.Status == 0 {
-		a.Status = http.StatusOK
-	}
+// addTrailers adds the handler's trailers, announced or not, under names with
+// http.TrailerPrefix.
+func (r *recorder) addTrailers() {
 	for name, values := range r.header {
-		if !slices.Equal(values, r.before[name]) && keep(name) {
-			a.set(name, values)
+		if strings.HasPrefix(name, http.TrailerPrefix) {
+			r.sent[name] = values
 		}
 	}
-	for name := range r.before {
-		if _, still := r.header[name]; !still && keep(name) {
-			a.set(name, nil)
+	for _, list := range r.sent["Trailer"] {
+		for name := range strings.SplitSeq(list, ",") {
+			name = http.CanonicalHeaderKey(textproto.TrimString(name))
+			if values, ok := r.header[name]; ok {
+				r.sent[http.TrailerPrefix+name] = values
+			}
 		}
 	}
-	return a
-}
-
-func (a *answer) set(name string, values []string) {
-	if a.Header == nil {
-		a.Header = make(map[string][]string)
-	}
-	a.Header[name] = values
-}
-
-// send sends the answer.
-func (a *answer) send(w http.ResponseWriter) {
-	for name, values := range a.Header {
-		if len(values) == 0 {
-			w.Header().Del(name)
-			continue
-		}
-		w.Header()[name] = values
-	}
-	w.WriteHeader(a.Status)
-	if hasBody(a.Status) {
-		_, _ = w.Write(a.Body)
-	}
-}
-
-// passing are headers that are of one message, not of the answer.
-var passing = map[string]bool{
-	"Connection": true, "Keep-Alive": true, "Proxy-Connection": true, "Te": true, "Trailer": true,
-	"Transfer-Encoding": true, "Upgrade": true, "Content-Length": true, "Date": true, "Set-Cookie": true,
 }

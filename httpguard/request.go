@@ -1,36 +1,67 @@
 package httpguard
 
 import (
+	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"io"
-	"mime"
 	"net/http"
 	"strings"
 
 	"github.com/belaygo/belay/once"
 )
 
-// printVersion is that of the default Print.
-const printVersion = 1
-
-// requestOf names the request.
-func (c *Config) requestOf(r *http.Request, key, principal string, body []byte) once.Request {
+// named returns the request with its name and print. Its body has been read.
+func (e *exchange) named(key, principal string) (once.Request, error) {
+	parts, err := e.parts()
 	return once.Request{
-		Operation: nameOf(c.Operation(r)),
+		Operation: nameOf(e.cfg.Operation(e.copy(e.r.Context()))),
 		Scope:     []string{principal},
 		ID:        key,
-		Print:     once.PrintOf(printVersion, c.Print(r, body)...),
+		Print:     once.PrintOf(printVersion, parts...),
+	}, err
+}
+
+// parts returns those of the request's Print.
+func (e *exchange) parts() ([][]byte, error) {
+	if e.cfg.Print != nil {
+		return e.cfg.Print(e.copy(e.r.Context()), e.body), nil
+	}
+	return contents(e.r, e.body)
+}
+
+// copy returns a copy of the request with an unread body, and without forms that others have
+// parsed since it came.
+func (e *exchange) copy(ctx context.Context) *http.Request {
+	r := e.r.WithContext(ctx)
+	r.Body = io.NopCloser(bytes.NewReader(e.body))
+	e.copies = append(e.copies, r)
+	return r
+}
+
+// removeFiles removes those of the forms that were parsed of copies. net/http does so for its own
+// request, and does not know them.
+func (e *exchange) removeFiles() {
+	for _, r := range e.copies {
+		if r.MultipartForm != nil && r.MultipartForm != e.r.MultipartForm {
+			_ = r.MultipartForm.RemoveAll()
+		}
 	}
 }
 
-// operation is what a request asks for, as the mux has it.
+// operation returns the name of a request's operation: the mux's pattern, and where the
+// mux is mounted.
 func operation(r *http.Request) string {
-	if r.Pattern != "" {
-		return r.Pattern
+	asked := askedFor(r).EscapedPath()
+	if r.Pattern == "" {
+		return r.Method + " " + asked
 	}
-	return r.Method + " " + r.URL.Path
+	if mount, ok := strings.CutSuffix(asked, r.URL.EscapedPath()); ok && mount != "" {
+		return mount + " " + r.Pattern
+	}
+	return r.Pattern
 }
 
 // nameOf makes any text the name of an operation: legible, and different from that of any
@@ -50,21 +81,15 @@ func nameOf(operation string) string {
 	return strings.Trim(name[:min(len(name), legible)], "-") + "." + hex.EncodeToString(sum[:8])
 }
 
-// contents are what a repeat must have in common with the request.
-func contents(r *http.Request, body []byte) [][]byte {
-	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if err != nil {
-		media = r.Header.Get("Content-Type")
-	}
-	return [][]byte{[]byte(r.Method), []byte(r.URL.EscapedPath()), []byte(r.URL.RawQuery), []byte(media), body}
-}
-
 var (
 	errLongBody = errors.New("httpguard: the body is too long")
 	errBody     = errors.New("httpguard: the body can't be read")
+	// errRead is returned if a middleware leaves nothing that distinguishes requests.
+	errRead = errors.New("httpguard: the body was read before the Guard got it: put the Guard outside of what reads it, or set Request.Body anew there")
 )
 
-// readBody reads the whole body of a request.
+// readBody reads the whole body of a request. Of one that was read before, a form is left, or
+// it is an error.
 func readBody(w http.ResponseWriter, r *http.Request, limit int) ([]byte, error) {
 	if r.Body == nil {
 		return nil, nil
@@ -73,8 +98,19 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int) ([]byte, error)
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return nil, errLongBody
 	}
-	if err != nil {
+	closed := errors.Is(err, http.ErrBodyReadAfterClose)
+	if err != nil && !closed {
 		return nil, errors.Join(errBody, err)
 	}
+	if !isParsed(r) && (closed || isShort(r, body)) {
+		return nil, errRead
+	}
 	return body, nil
+}
+
+// isShort reports whether a body is shorter than its client has sent it. A decoded one may be
+// shorter, but it is empty only if it was read.
+func isShort(r *http.Request, body []byte) bool {
+	decoded := len(body) > 0 && r.Header.Get("Content-Encoding") != ""
+	return int64(len(body)) < r.ContentLength && !decoded
 }

@@ -9,23 +9,24 @@ import (
 )
 
 // StatusClientClosedRequest is the status of a request whose client has left before its
-// answer. Nobody gets it, but logs and metrics do: it is no error of the server. Web servers
-// such as nginx log the same number.
+// answer. It is for logs and metrics, because it is no error of the server. Web servers such
+// as nginx log this number, too.
 const StatusClientClosedRequest = 499
 
 // Status returns the status of the answer to a request whose operation ended with err, for
 // handlers that call Do, Apply or Once themselves. [Error] writes the whole answer.
 //
 //   - 200 for nil and guard.ErrDuplicate: done, now or before. A handler that reads what the
-//     first one wrote may find that it asked for something else, which is a 409.
-//   - 409 for guard.ErrBusy and guard.ErrIntercepted, with Retry-After: asking again is safe.
-//   - 409 for guard.ErrStale and a *dbguard.ConflictError.
+//     first one wrote may find that the request was a different one, which is a 409.
+//   - 409 for guard.ErrBusy and guard.ErrIntercepted, with Retry-After: a retry is safe.
+//   - 409 for guard.ErrStale, guard.ErrExists and a *dbguard.ConflictError.
 //   - 422 for guard.ErrMismatch.
 //   - 499, StatusClientClosedRequest, if the client has left.
-//   - 503 for guard.ErrLost, guard.ErrUnavailable and guard.ErrClosed, and for a deadline of
-//     the request that has passed, with Retry-After.
-//   - 504 for guard.ErrUnknown: the operation may have taken effect. Look before asking again.
-//   - 500 for anything else: errors of the operation's own come before this function.
+//   - 503 for guard.ErrLost, guard.ErrUnavailable and guard.ErrClosed, for a deadline of the
+//     request that has passed, and for an error of the database that may be over a moment later
+//     (guard.Transient), with Retry-After.
+//   - 504 for guard.ErrUnknown: the operation may have taken effect. Look before you retry.
+//   - 500 for anything else: handle the operation's own errors before this function.
 func Status(err error) int {
 	for _, known := range statuses {
 		if errors.Is(err, known.err) {
@@ -38,11 +39,14 @@ func Status(err error) int {
 	case "conflict":
 		return http.StatusConflict
 	}
+	if guard.Transient(err) {
+		return http.StatusServiceUnavailable
+	}
 	return http.StatusInternalServerError
 }
 
-// statuses are those of errors. The first that fits decides: an error that says what became
-// of the operation comes before the reason for it.
+// statuses are the statuses of errors. The first that fits decides: an error with the
+// outcome of the operation comes before the reason for it.
 var statuses = []struct {
 	err    error
 	status int

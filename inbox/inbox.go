@@ -34,19 +34,21 @@ func New(g *guard.Guard, cfg Config) (*Inbox, error) {
 	return b, nil
 }
 
-// A Message is what a broker has delivered.
+// A Message is a message that a broker has delivered.
 type Message struct {
-	// ID is the producer's: the same for each delivery, another for each message. It is
-	// never replaced by a hash of the body, as two equal payments are two.
+	// ID is the producer's id: equal for each delivery, different for each message. It is
+	// never replaced by a hash of the body, because two equal payments are two. A message
+	// without an id is rejected.
 	ID string
-	// Body is compared: another body under the same id is rejected. nil is not compared.
+	// Body is compared: a message with a known id and another body is rejected. nil is
+	// not compared.
 	Body []byte
-	// Redelivered says that the broker has delivered it before, perhaps. Then the database
-	// is asked first whether it has taken effect, without a lock.
+	// Redelivered is set if the broker may have delivered the message before. Handle then
+	// first reads, without a lock, whether it has taken effect.
 	Redelivered bool
 }
 
-// A Decision is what to tell the broker of a message.
+// A Decision is the answer to the broker about a message.
 type Decision int
 
 const (
@@ -73,6 +75,9 @@ func (d Decision) String() string {
 // ErrRejected is matched by the error of a message that is rejected.
 var ErrRejected = errors.New("inbox: message rejected")
 
+var errNoID = fmt.Errorf("%w: it has no id, so nothing shows whether it has taken effect before: "+
+	"its producer must set one, such as MessageId of AMQP, or take one from the body: %w", ErrRejected, once.ErrRequest)
+
 // Rejected returns an error with which an operation has its message rejected.
 func Rejected(err error) error {
 	if err == nil {
@@ -82,12 +87,23 @@ func Rejected(err error) error {
 }
 
 // Handle runs op for a message in one transaction, unless the message has taken effect
-// before. The error says why the decision is not Ack; its operation was rolled back, or
-// has an outcome that the next delivery finds out. Name what op changes by guard.Also.
+// before. The error is the reason why the decision is not Ack. The operation was rolled
+// back, or its outcome is unknown until the next delivery. Name the rows that op
+// changes by guard.Also.
+//
+// A message whose op inserts an existing row, under a key that Also names, is rejected with
+// guard.ErrExists: another message, or another program, has made the row. If that is a
+// success, let op return nil for the *dbguard.ConflictError.
+//
+// A message whose op has called a procedure that ended the transaction, on MySQL or MariaDB, is
+// rejected with guard.ErrUnknown and guard.ErrTxControl: it may have taken effect in part.
 func (b *Inbox) Handle(ctx context.Context, m Message, op guard.Op, opts ...guard.Option) (Decision, error) {
+	if m.ID == "" {
+		return Reject, errNoID
+	}
 	r := b.request(m)
 	if m.Redelivered {
-		if done, _ := b.guard.Served(ctx, r); done { // whatever else it is, Do says
+		if done, _ := b.guard.Served(ctx, r); done { // an error or a mismatch is left to Do
 			return Ack, nil
 		}
 	}
@@ -95,10 +111,12 @@ func (b *Inbox) Handle(ctx context.Context, m Message, op guard.Op, opts ...guar
 	switch {
 	case err == nil, errors.Is(err, guard.ErrDuplicate):
 		return Ack, nil
-	case errors.Is(err, once.ErrRequest), errors.Is(err, guard.ErrMismatch):
+	case errors.Is(err, once.ErrRequest), errors.Is(err, guard.ErrMismatch), errors.Is(err, guard.ErrExists):
 		return Reject, fmt.Errorf("%w: %w", ErrRejected, err)
 	case errors.Is(err, ErrRejected):
 		return Reject, err
+	case errors.Is(err, guard.ErrUnknown) && errors.Is(err, guard.ErrTxControl): // no delivery finds it out
+		return Reject, fmt.Errorf("%w: %w", ErrRejected, err)
 	}
 	return Retry, err
 }

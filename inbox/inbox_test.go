@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 	"gorm.io/gorm"
@@ -167,4 +169,94 @@ func ExampleInbox_Handle() {
 		}
 	}
 	_ = deliver
+}
+
+type Receipt struct {
+	ID int64
+	No string `gorm:"size:64;uniqueIndex"`
+}
+
+// TestRowOfAnotherMessage: a message whose operation meets a row that another message has made
+// has not taken effect, and is not acknowledged.
+func TestRowOfAnotherMessage(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *gorm.DB, g *guardtest.Guard) {
+		testdb.WantNil(t, db.AutoMigrate(&Receipt{}))
+		b, err := inbox.New(g.Guard, inbox.Config{Consumer: "billing"})
+		testdb.WantNil(t, err)
+		receipt := func(ctx context.Context, tx *gorm.DB) error {
+			return errors.Join(book(ctx, tx), guard.Insert(&Receipt{No: "1"}).Run(ctx, tx))
+		}
+		opts := []guard.Option{guard.Also("account:7", &Account{ID: 7}), guard.Also("receipt:1", &Receipt{No: "1"}), guard.Remember(time.Minute)}
+		for _, m := range []inbox.Message{{ID: "1"}, {ID: "2"}, {ID: "2", Redelivered: true}} {
+			want, is := inbox.Ack, error(nil)
+			if m.ID == "2" {
+				want, is = inbox.Reject, guard.ErrExists
+			}
+			if got, err := b.Handle(bg, m, receipt, opts...); got != want || !errors.Is(err, is) {
+				t.Errorf("Handle(%+v) = %v, %v, want %v, %v", m, got, err, want, is)
+			}
+		}
+		wantCents(t, db, 1)
+		if got, err := b.Handle(bg, inbox.Message{ID: "2"}, book, opts...); got != inbox.Ack || err != nil {
+			t.Errorf("Handle = %v, %v, want Ack", got, err)
+		}
+		wantCents(t, db, 2)
+	})
+}
+
+// TestRememberedBody: another body under the same id is rejected, also if the first layer
+// remembers the message.
+func TestRememberedBody(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *gorm.DB, g *guardtest.Guard) {
+		b, err := inbox.New(g.Guard, inbox.Config{Consumer: "billing"})
+		testdb.WantNil(t, err)
+		for body, want := range map[string]inbox.Decision{"a": inbox.Ack, "b": inbox.Reject} {
+			_, err := b.Handle(bg, inbox.Message{ID: "1", Body: []byte("a")}, book, guard.Remember(time.Minute))
+			testdb.WantNil(t, err)
+			if got, err := b.Handle(bg, inbox.Message{ID: "1", Body: []byte(body)}, book, guard.Remember(time.Minute)); got != want {
+				t.Errorf("body %s: %v, %v, want %v", body, got, err, want)
+			}
+		}
+		wantCents(t, db, 1)
+	})
+}
+
+// TestMessageWithoutID: nothing is done for it, and the error names who must change what.
+func TestMessageWithoutID(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *gorm.DB, g *guardtest.Guard) {
+		box, err := inbox.New(g.Guard, inbox.Config{Consumer: "bank"})
+		testdb.WantNil(t, err)
+		decision, err := box.Handle(bg, inbox.Message{Body: []byte("1")}, book)
+		if decision != inbox.Reject || !errors.Is(err, inbox.ErrRejected) || !strings.Contains(err.Error(), "its producer must set one, such as MessageId") {
+			t.Errorf("%v, %v; want a rejection that names the producer's MessageId", decision, err)
+		}
+		wantCents(t, db, 0)
+	})
+}
+
+// TestMessageInPart: a message that a procedure may have let take effect in part goes to the dead
+// letters: no delivery finds out what is missing.
+func TestMessageInPart(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *gorm.DB, locks *guardtest.Guard) {
+		if db.Name() != "mysql" {
+			t.Skip("no procedure ends the transaction")
+		}
+		testdb.WantNil(t, db.Exec("CREATE PROCEDURE ends() BEGIN COMMIT; END").Error)
+		for _, g := range []*guard.Guard{locks.Guard, locks.Peer(t, db)} {
+			box, err := inbox.New(g, inbox.Config{Consumer: "bank"})
+			testdb.WantNil(t, err)
+			decision, err := box.Handle(bg, inbox.Message{ID: "1"}, func(ctx context.Context, tx *gorm.DB) error {
+				return errors.Join(book(ctx, tx), tx.Exec("CALL ends()").Error)
+			})
+			if decision != inbox.Reject || !errors.Is(err, guard.ErrUnknown) {
+				t.Errorf("Handle = %v, %v, want Reject and ErrUnknown", decision, err)
+			}
+			locks.Forget(once.Request{Operation: "bank", Scope: once.Anyone, ID: "1"}.Key()) // it is left to its ttl
+		}
+		wantCents(t, db, 1)
+	})
 }

@@ -1,28 +1,31 @@
 // Package amqpinbox handles deliveries of RabbitMQ by an inbox: each message takes effect
-// once, and is acknowledged then.
+// once, and is then acknowledged.
 //
 //	// deliveries are from Channel.Consume, without autoAck
 //	err := amqpinbox.Serve(ctx, deliveries, amqpinbox.Config{Inbox: box, Handle: book})
 //
-// Set a prefetch (Channel.Qos) of at least Workers. A message needs a MessageId.
+// Set a prefetch (Channel.Qos) of at least Workers. A message needs a MessageId, which many
+// producers do not set by default, or an id by Config.ID: without one it is rejected.
 //
-// A message that can't be handled now is tried again in its place, as RabbitMQ drops a
-// message of a quorum queue that it has delivered too often (20 times since 4.0), so that an
-// outage would empty the queue. After Config.Patience it goes back to the queue. Keep that
-// below the broker's consumer_timeout, 30 minutes by default. A message that is rejected goes
-// to the dead letters of its queue, if it has any.
+// A message that cannot be handled now is retried in its place: RabbitMQ drops a message of a
+// quorum queue that it has delivered too often (20 times since 4.0), so that an outage would
+// empty the queue. After Config.Patience the message goes back to the queue. Keep that below
+// the broker's consumer_timeout, 30 minutes by default. A message that is rejected goes to
+// the dead letters of its queue, if it has any.
 package amqpinbox
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 	"gorm.io/gorm"
 
+	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/inbox"
 	"github.com/belaygo/belay/internal/wait"
 )
@@ -36,9 +39,9 @@ const (
 	longestPause = 30 * time.Second
 )
 
-// Serve handles deliveries until ctx ends, and returns nil then, or until they end. It waits
-// for the messages that are being handled, which go back to the queue if ctx ends before they
-// are done.
+// Serve handles deliveries until they end, or until ctx ends, in which case it returns nil.
+// It waits for the messages that are being handled, which go back to the queue if ctx ends
+// before they are done.
 func Serve(ctx context.Context, deliveries <-chan amqp.Delivery, cfg Config) error {
 	if err := cfg.validate(); err != nil {
 		return err
@@ -50,7 +53,7 @@ func Serve(ctx context.Context, deliveries <-chan amqp.Delivery, cfg Config) err
 	var workers sync.WaitGroup
 	for i := range errs {
 		workers.Go(func() {
-			defer cancel() // the others are of the same channel
+			defer cancel() // the other workers use this channel, too
 			errs[i] = s.work(ctx, deliveries)
 		})
 	}
@@ -80,18 +83,26 @@ func (s server) work(ctx context.Context, deliveries <-chan amqp.Delivery) error
 func (s server) handle(ctx context.Context, d amqp.Delivery) inbox.Decision {
 	patient, cancel := context.WithTimeout(ctx, s.cfg.Patience)
 	defer cancel()
-	for try := 0; ; try++ {
+	log := s.cfg.Logger.With("message", s.cfg.ID(d))
+	for try, warned := 1, false; ; try++ {
 		decision, err := s.try(patient, d)
 		if decision != inbox.Retry {
 			if err != nil {
-				s.cfg.Logger.Error("message rejected", "message", d.MessageId, "error", err)
+				log.ErrorContext(ctx, "message rejected", "tries", try, "error", err)
 			}
 			return decision
 		}
 		if patient.Err() == nil {
-			s.cfg.Logger.Warn("message is tried again", "message", d.MessageId, "error", err)
+			level := slog.LevelDebug
+			if !warned && !errors.Is(err, guard.ErrBusy) {
+				level, warned = slog.LevelWarn, true
+			}
+			log.Log(ctx, level, "message is tried again", "tries", try, "error", err)
 		}
-		if wait.Sleep(patient, wait.After(try, firstPause, longestPause), nil) != nil {
+		if wait.Sleep(patient, wait.After(try-1, firstPause, longestPause), nil) != nil {
+			if ctx.Err() == nil {
+				log.InfoContext(ctx, "message goes back to the queue", "tries", try, "error", err)
+			}
 			return inbox.Retry
 		}
 	}
@@ -101,10 +112,10 @@ func (s server) try(ctx context.Context, d amqp.Delivery) (inbox.Decision, error
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
 	op := func(ctx context.Context, tx *gorm.DB) error { return s.cfg.Handle(ctx, tx, d) }
-	return s.cfg.Inbox.Handle(ctx, inbox.Message{ID: d.MessageId, Body: d.Body, Redelivered: d.Redelivered}, op, s.cfg.Options(d)...)
+	return s.cfg.Inbox.Handle(ctx, inbox.Message{ID: s.cfg.ID(d), Body: d.Body, Redelivered: d.Redelivered}, op, s.cfg.Options(d)...)
 }
 
-// settle tells the broker what becomes of a message.
+// settle answers the broker with the decision about a message.
 func (s server) settle(d amqp.Delivery, decision inbox.Decision) error {
 	switch decision {
 	case inbox.Ack:

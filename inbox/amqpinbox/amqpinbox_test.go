@@ -255,7 +255,7 @@ func TestPatience(t *testing.T) {
 		b.tries.Add(1)
 		return errors.New("not yet")
 	}
-	b.cfg.Patience = time.Millisecond
+	b.cfg.Patience = 90 * time.Millisecond // for one try, which a shorter one would cut short
 	b.publish("a", "")
 	_, stop := b.serve()
 	testwait.Until(t, "it was delivered twice", func() bool { return b.tries.Load() >= 2 })
@@ -281,4 +281,28 @@ func TestConfig(t *testing.T) {
 			t.Errorf("%s: no error", name)
 		}
 	}
+}
+
+type Receipt struct {
+	ID int64
+	No string `gorm:"size:64;uniqueIndex"`
+}
+
+// TestRowOfAnotherMessage: a message that meets a row of another one goes to the dead letters.
+func TestRowOfAnotherMessage(t *testing.T) {
+	t.Parallel()
+	b := newBank(t)
+	testdb.WantNil(t, b.db.AutoMigrate(&Receipt{}))
+	options, book := b.cfg.Options, b.cfg.Handle
+	b.cfg.Options = func(d amqp.Delivery) []guard.Option {
+		return append(options(d), guard.Also("receipt:1", &Receipt{No: "1"}))
+	}
+	b.cfg.Handle = func(ctx context.Context, tx *gorm.DB, d amqp.Delivery) error {
+		return errors.Join(book(ctx, tx, d), guard.Insert(&Receipt{No: "1"}).Run(ctx, tx))
+	}
+	b.publish("1", "")
+	b.publish("2", "")
+	_, stop := b.serve()
+	testwait.Until(t, "both are settled", func() bool { return b.cents() == 1 && b.left(dead) == 1 && b.left(queue) == 0 })
+	testdb.WantNil(t, stop())
 }
