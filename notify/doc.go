@@ -1,7 +1,8 @@
-// Package notify defines the event that reports a lock failure, and who takes it.
+// Package notify defines the event that reports a lock failure, and the publishers of
+// events.
 //
-// A guard gives its events to a [Publisher]. A Publisher of one's own counts them,
-// filters them, or takes them elsewhere:
+// A guard gives its events to a [Publisher]. Your own Publisher may count them, filter
+// them, or send them elsewhere:
 //
 //	publisher := notify.PublisherFunc(func(ctx context.Context, ev notify.Event) error {
 //		failures.WithLabelValues(string(ev.Verdict)).Inc()
@@ -13,7 +14,7 @@
 //	}
 //	defer g.Close(ctx)
 //
-// [Log] is the plainest Publisher. notify/outbox stores events in the business database
+// [Log] is the simplest Publisher. notify/outbox stores events in the business database
 // and forwards them, notify/rabbitmq publishes them to a broker, and notify/webhook posts
 // them to guard-monitor.
 //

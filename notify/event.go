@@ -7,14 +7,14 @@ import (
 	"github.com/belaygo/belay/internal/cloudevent"
 )
 
-// Verdict says what went wrong with the lock. The set is closed.
+// Verdict is the kind of a lock failure. The set is closed.
 type Verdict string
 
 const (
 	// VerdictOverlap means that the database refused a write because another caller
 	// wrote the same row while this one held the lock.
 	VerdictOverlap Verdict = "overlap"
-	// VerdictLost means that the lock was gone or had expired while or after the
+	// VerdictLost means that the lock was lost or had expired while or after the
 	// operation ran.
 	VerdictLost Verdict = "lost"
 	// VerdictUnknownCommit means that the result of a COMMIT is unknown.
@@ -23,8 +23,8 @@ const (
 	// not answer. Two events report an outage. The first reports its beginning, with
 	// OutcomeUnknown and the Count 1. The second reports its end. With OutcomeCommitted,
 	// its Count is how many operations were committed; if none was, it has
-	// OutcomeRolledBack, and counts those that were rolled back. Operations that still
-	// run then, and those of unknown outcome, are not counted. So a Count of
+	// OutcomeRolledBack, and counts those that were rolled back. Operations that are
+	// still running, and those of unknown outcome, are not counted. So a Count of
 	// OutcomeCommitted may be 0.
 	VerdictDegraded Verdict = "degraded"
 	// VerdictUnavailable means that operations were refused because their lock could not
@@ -35,7 +35,7 @@ const (
 	VerdictUnavailable Verdict = "unavailable"
 )
 
-// Outcome says what became of the operation. The set is closed.
+// Outcome is the outcome of the operation. The set is closed.
 type Outcome string
 
 const (
@@ -45,24 +45,24 @@ const (
 	OutcomeUnknown    Outcome = "unknown"     // not known
 )
 
-// Holder says who held the key after the conflict, according to the first layer, seen
-// from the caller that was refused. The set is closed.
+// Holder is the holder of the key after the conflict, according to the first layer,
+// from the view of the refused caller. The set is closed.
 type Holder string
 
 const (
 	HolderSelf    Holder = "self"    // this caller: somebody wrote without a valid lock
 	HolderOther   Holder = "other"   // another caller
-	HolderNone    Holder = "none"    // nobody
+	HolderNone    Holder = "none"    // no holder
 	HolderUnknown Holder = "unknown" // the first layer did not answer
 )
 
-// Loss says how a lock was lost, as its holder found out. The set is closed.
+// Loss is the way in which a lock was lost, as its holder found. The set is closed.
 type Loss string
 
 const (
 	LossExpired   Loss = "expired"   // it was not renewed in time
 	LossUnrenewed Loss = "unrenewed" // it expired while renewals went without an answer
-	LossGone      Loss = "gone"      // it was deleted, or another's, before its time was up
+	LossGone      Loss = "gone"      // it was deleted, or taken by another owner, before it expired
 	LossMaxHold   Loss = "max_hold"  // the limit for one holder ended it
 )
 
@@ -93,35 +93,35 @@ type Event struct {
 	Instance string    `json:"instance,omitempty"` // the instance of that service
 	Key      string    `json:"key,omitempty"`      // the lock's key
 	Keys     []string  `json:"keys,omitempty"`     // all keys that the operation held, if there were several
-	Table    string    `json:"table,omitempty"`    // the table whose row was refused; empty if none was
+	Table    string    `json:"table,omitempty"`    // the table of the refused row; empty if none was refused
 	Index    []string  `json:"index,omitempty"`    // the columns that identify the row
 	Versions *Versions `json:"versions,omitempty"` // set when an update found another version
 
 	Owner      string        `json:"owner,omitempty"`              // the owner id of the lock that failed
 	Token      int64         `json:"token,omitempty,string"`       // its fencing token; 0 = none; a string, as JSON numbers lose digits above 2^53
-	FirstToken int64         `json:"first_token,omitempty,string"` // of the first caller of the instance who had it since it was granted; 0 = none before
+	FirstToken int64         `json:"first_token,omitempty,string"` // the Token of the instance's first caller since the grant; 0 = none before
 	AcquiredAt time.Time     `json:"acquired_at,omitzero"`         // when the lock was granted, by the caller's clock
 	TTL        time.Duration `json:"ttl_ms,omitempty"`             // how long a grant lasts without renewal
 	Deadline   time.Time     `json:"deadline,omitzero"`            // when the lease ends without another renewal
-	Loss       Loss          `json:"loss,omitempty"`               // empty if it was not found lost
+	Loss       Loss          `json:"loss,omitempty"`               // how the lock was lost; empty if it was not
 
-	CaughtAt         time.Time `json:"caught_at"`                    // when the failure was noticed, by the caller's clock
+	CaughtAt         time.Time `json:"caught_at"`                    // when the failure was detected, by the caller's clock
 	Place            Place     `json:"place,omitzero"`               // where the lock was kept, or would have been
 	HolderAtConflict Holder    `json:"holder_at_conflict,omitempty"` // empty where there was no conflict
-	HolderOwner      string    `json:"holder_owner,omitempty"`       // the owner id then, when it is another's
+	HolderOwner      string    `json:"holder_owner,omitempty"`       // the owner id, if it is another's
 
 	Count   int    `json:"count"`              // how many like failures this event stands for, at least 1, but see VerdictDegraded
 	TraceID string `json:"trace_id,omitempty"` // W3C trace id; empty if none
 	Library string `json:"library,omitempty"`  // version of the library that built the event
 
-	Trace Trace `json:"-"` // of the operation; what is no trace context is not carried
+	Trace Trace `json:"-"` // of the operation; an invalid trace context is not carried
 }
 
 // Trace is a W3C trace context. In the JSON of an Event it is the CloudEvents
 // extension for distributed tracing.
 type Trace struct {
 	Parent string // traceparent: version, trace id, span id and flags, in hex
-	State  string // tracestate: what vendors add; may be empty
+	State  string // tracestate: additions of vendors; may be empty
 }
 
 // ErrInvalidEvent is matched by every error that Validate, MarshalJSON and

@@ -28,8 +28,7 @@ func (e Event) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads what MarshalJSON writes, from any peer: it ignores
 // members that it does not know and refuses everything else that is not a
 // valid event, leaving e as it was. Call it directly on bytes from outside:
-// json.Unmarshal reports broken JSON by itself, with errors that do not match
-// ErrInvalidEvent.
+// json.Unmarshal reports broken JSON with errors that do not match ErrInvalidEvent.
 func (e *Event) UnmarshalJSON(b []byte) error {
 	env, err := cloudevent.Open[event](b, cloudevent.Event)
 	if err != nil {

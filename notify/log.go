@@ -16,7 +16,7 @@ import (
 // Log returns a Publisher that writes each event whole to logger, at level
 // warn: for programs without a broker. A nil logger means slog.Default().
 // Publish fails if the logger drops records of that level or its handler
-// fails, and for an invalid event, which it logs all the same.
+// fails, and for an invalid event, which it still logs.
 func Log(logger *slog.Logger) Publisher {
 	return PublisherFunc(func(ctx context.Context, ev Event) error {
 		handler := cmp.Or(logger, slog.Default()).Handler()

@@ -6,12 +6,12 @@ import (
 )
 
 // ErrRefused is matched by an error of Publish when the destination has refused this event but
-// may take others: the sender is not allowed to send it, or it is too large. An outbox tries the
-// event again after 30 seconds to 10 minutes, and publishes the others meanwhile.
+// may accept others: the sender is not allowed to send it, or it is too large. An outbox retries
+// the event after 30 seconds to 10 minutes, and publishes the others meanwhile.
 var ErrRefused = errors.New("notify: event refused")
 
 // A Publisher takes events. Publish returns nil once the event is safe: stored,
-// confirmed by a broker, or logged, as the implementation says. It is safe for
+// confirmed by a broker, or logged, depending on the implementation. It is safe for
 // concurrent use and never changes the event's ID.
 type Publisher interface {
 	Publish(ctx context.Context, ev Event) error

@@ -10,8 +10,7 @@ import (
 )
 
 // encode returns the JSON of a valid event in plain ASCII. Other characters are
-// escaped: on a connection whose character set is not utf8mb4 they would be
-// refused or changed.
+// escaped: a connection whose character set is not utf8mb4 would refuse or change them.
 func encode(ev notify.Event) ([]byte, error) {
 	body, err := ev.MarshalJSON()
 	if err != nil {

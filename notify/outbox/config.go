@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/belaygo/belay/internal/background"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -37,10 +38,10 @@ type Config struct {
 	RelayTimeout time.Duration
 	// HeartbeatInterval is the time between heartbeats. Defaults to 1 minute.
 	HeartbeatInterval time.Duration
-	// Switch returns what this process knows of the engine that keeps its locks, if that is
-	// a switchlock.Engine: its State. Heartbeats carry that to guard-monitor, and one is sent
-	// within a second or two after it has changed. It must not block. Defaults to nil: the
-	// locks have one engine.
+	// Switch returns the State of the engine that keeps this process's locks, if that is a
+	// switchlock.Engine. Heartbeats carry it to guard-monitor, and one is sent within a
+	// second or two after a change. Switch must not block. Defaults to nil: the locks have
+	// one engine.
 	Switch func() Switch
 
 	limits limits
@@ -50,10 +51,10 @@ type Config struct {
 type limits struct {
 	// gatherDelay is how long an event waits for others that share its INSERT.
 	gatherDelay time.Duration
-	// writeTimeout limits one Publish in all, but for the gatherDelay. With a Relay,
-	// two thirds of it are for the table, the rest for publishing directly.
+	// writeTimeout limits one Publish, without the gatherDelay. With a Relay, two
+	// thirds of it are for the table, the rest for publishing directly.
 	writeTimeout time.Duration
-	// lease is how long the rows that a relay has taken are left to it.
+	// lease is how long a relay keeps the rows that it has taken.
 	lease time.Duration
 	// pollInterval is how often the relay looks for rows that this process did not
 	// store.
@@ -68,7 +69,7 @@ const leases = 3 // RelayTimeouts
 
 func (c Config) withDefaults() Config {
 	c.Name = cmp.Or(c.Name, "outbox")
-	c.Logger = cmp.Or(c.Logger, slog.Default())
+	c.Logger = background.Logger(c.Logger)
 	c.RelayTimeout = cmp.Or(c.RelayTimeout, 10*time.Second)
 	c.HeartbeatInterval = cmp.Or(c.HeartbeatInterval, time.Minute)
 	l := &c.limits

@@ -26,6 +26,8 @@ type dialect struct {
 	// barrier is a statement whose end says that all commits before it are as safe as one
 	// can be; empty if a row that is seen is.
 	barrier string
+	// body is the column of that name, which is a word of SQL in MariaDB's mode ORACLE.
+	body string
 	// now is the database's clock in milliseconds since 1970: the clocks of the
 	// processes that share the table may differ.
 	now string
@@ -44,6 +46,7 @@ var dialects = map[string]dialect{
 	"mysql": {
 		schema:  mysqlSchema,
 		ignore:  "ON DUPLICATE KEY UPDATE event_id = event_id",
+		body:    "`body`",
 		now:     "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000)",
 		created: "UNIX_TIMESTAMP(created_at)",
 		lock:    "FOR UPDATE SKIP LOCKED",
@@ -51,6 +54,7 @@ var dialects = map[string]dialect{
 	"postgres": {
 		schema:    postgresSchema,
 		ignore:    "ON CONFLICT (event_id) DO NOTHING",
+		body:      "body",
 		barrier:   pgsync.Message,
 		now:       "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)",
 		created:   "EXTRACT(EPOCH FROM created_at)",
@@ -61,16 +65,17 @@ var dialects = map[string]dialect{
 	"sqlite": {
 		schema:    sqliteSchema,
 		ignore:    "ON CONFLICT (event_id) DO NOTHING",
+		body:      "body",
 		now:       "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)",
 		created:   "(julianday(created_at) - 2440587.5) * 86400.0",
 		returning: true,
 	},
 }
 
-// sql completes a statement: {now}, {created} and {ignore} are those of the
+// sql completes a statement: {now}, {created}, {body} and {ignore} are those of the
 // dialect.
 func (d dialect) sql(statement string) string {
-	statement = strings.NewReplacer("{now}", d.now, "{created}", d.created, "{ignore}", d.ignore).Replace(statement)
+	statement = strings.NewReplacer("{now}", d.now, "{created}", d.created, "{body}", d.body, "{ignore}", d.ignore).Replace(statement)
 	if !d.numbered {
 		return statement
 	}

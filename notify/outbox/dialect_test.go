@@ -32,11 +32,15 @@ func TestServerWithoutSkipLocked(t *testing.T) {
 	if err := Migrate(t.Context(), db); err != nil {
 		t.Fatal(err)
 	}
+	pool, err := db.DB()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
 	table, err := openTable(db)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer table.pool.Close()
 	table.lock = "FOR UPDATE SKIP UNHEARDOF"
 	if err := table.insert(t.Context(), row{body: []byte("{}")}); err != nil {
 		t.Fatal(err)
@@ -76,7 +80,11 @@ func TestRowsAreChangedByPrimaryKey(t *testing.T) {
 		if err := db.Exec("ANALYZE TABLE belay_outbox").Error; err != nil {
 			t.Fatal(err)
 		}
-		some, err := table.rows(t.Context(), table.pool, "SELECT id, event_id, body, attempts FROM belay_outbox ORDER BY id LIMIT 5")
+		pool, err := db.DB()
+		if err != nil {
+			t.Fatal(err)
+		}
+		some, err := table.rows(t.Context(), pool, "SELECT id, event_id, body, attempts FROM belay_outbox ORDER BY id LIMIT 5")
 		if err != nil {
 			t.Fatal(err)
 		}

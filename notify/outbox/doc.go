@@ -12,17 +12,16 @@
 //	defer box.Close(ctx) // after the guard, before the publisher
 //	g, err := guard.New(db, locker, guard.Config{Service: "orders", Publisher: box})
 //
-// [Outbox.Publish] returns once the event is in the table belay_outbox, in a
-// transaction of its own: call it after the business transaction has ended,
-// never within. A relay goroutine publishes the rows through Config.Relay and
-// deletes them. What an event says never changes once it is stored, and its id never
-// changes at all.
+// [Outbox.Publish] returns once the event is in the table belay_outbox, in a separate
+// transaction: call it after the business transaction has ended, never within. A relay
+// goroutine publishes the rows through Config.Relay and deletes them. A stored event
+// never changes, and its id never does.
 //
 // # Writing
 //
 // Events that come within a few milliseconds share an INSERT, and only one
 // INSERT of a process runs at a time: a burst costs the database few statements
-// and one connection. Each event gets a row of its own.
+// and one connection. Each event gets its own row.
 //
 // If the table cannot be written, the event goes to Config.Relay at once, under the
 // same id and within the same limit. If that fails as well, the event is logged whole,
@@ -31,36 +30,35 @@
 // # Relaying
 //
 // Any number of processes may relay one table. A relay leases a batch of rows
-// (with SKIP LOCKED where the database has it), so that the others leave them
-// alone, and releases those that it has no time for. The rows of a process that
-// died are free when their lease has ended. Rows that fail wait longer with
-// every attempt; they never hold up those behind them. All times are those of
-// the database's clock. MySQL needs row-based or mixed binary logs, its default,
-// since rows are leased at READ COMMITTED.
+// (with SKIP LOCKED where the database has it), so that the others skip them, and
+// releases those that it has no time for. The rows of a process that died are free when
+// their lease has ended. Rows that fail wait longer with every attempt; they never hold
+// up those behind them. All times are those of the database's clock. MySQL needs
+// row-based or mixed binary logs, its default, since rows are leased at READ COMMITTED.
 //
-// A [notify.RawPublisher], such as that of notify/rabbitmq, gets the bytes that are in
-// the table. So versions may share a table: an older relay hands on what a newer one
-// has added to an event.
+// A [notify.RawPublisher], such as that of notify/rabbitmq, gets the bytes in the
+// table. So versions may share a table: an older relay forwards the fields that a newer
+// version has added to an event.
 //
 // A row that cannot be read as an event is counted, logged the first time, and
 // left in the table for an hour, after which a relay tries it again; UPDATE
-// belay_outbox SET retry_at = 0 makes relays try it at once. A newer version may be
+// belay_outbox SET retry_at = 0 makes relays retry it at once. A newer version may be
 // able to read it.
 //
-// If the destination refuses an event but may take others ([notify.ErrRefused]), the event waits
+// If the destination refuses an event but may accept others ([notify.ErrRefused]), the event waits
 // for half a minute to 10 minutes, and the others are relayed meanwhile. That happens if the token
 // is not for its service, or if it is too large for the broker. The first such event of a service
 // is logged, and then one every 10 minutes. Close does not wait for such events.
 //
 // After a failover that lost the last rows, MySQL and MariaDB give their ids to
-// other events. So a relay deletes, releases or postpones a row only if it still
+// other events. So a relay deletes, releases or postpones a row only if the row still
 // has the event that the relay has leased.
 //
-// A row that waits for more than an hour by the database's clock does not wait: the
-// clock has been set back.
+// A row whose time is more than an hour ahead of the database's clock is due at once:
+// the clock has been set back.
 //
 // A publisher whose destination is overloaded may ask for a pause (Config.Relay). The
-// relay then publishes nothing for that long, while heartbeats go on.
+// relay then publishes nothing for that long, while heartbeats continue.
 //
 // With Config.Service, and a publisher of this module as Relay (or a struct that embeds
 // one), the relay sends a heartbeat every minute, past the table, so that the monitor can

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/belaygo/belay/internal/background"
 	"github.com/belaygo/belay/internal/heartbeat"
 )
 
@@ -41,8 +42,8 @@ func (h *heart) rest() time.Duration {
 	return min(time.Until(h.next), h.news.rest(), time.Hour)
 }
 
-// beat sends a heartbeat if it is time for one, or if there is news of a switch. That it
-// cannot is no more than a remark: the missing heartbeat is the message.
+// beat sends a heartbeat if it is time for one, or if there is news of a switch. A
+// failure is logged at a low level, because the monitor detects a missing heartbeat.
 func (h *heart) beat(ctx context.Context) {
 	if h.to == nil {
 		return
@@ -55,14 +56,15 @@ func (h *heart) beat(ctx context.Context) {
 	if due {
 		h.next = now.Add(h.cfg.HeartbeatInterval)
 	}
-	err := h.send(ctx, heartbeat.Heartbeat{
+	beat := heartbeat.Heartbeat{
 		ID:       uuid.Must(uuid.NewV7()).String(),
 		Service:  h.cfg.Service,
 		Instance: h.cfg.Instance,
 		At:       now,
 		Interval: h.cfg.HeartbeatInterval,
 		Switch:   known,
-	})
+	}
+	err := background.Do(h.cfg.Logger, "publish a heartbeat", func() error { return h.send(ctx, beat) })
 	h.news.sent(known, err)
 	if err != nil {
 		h.cfg.Logger.Debug("heartbeat is not sent", "error", err)

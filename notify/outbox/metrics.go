@@ -43,7 +43,7 @@ func newMetrics(name string, t table) *metrics {
 	return m
 }
 
-// A backlog is what waits in the table, as metrics.
+// A backlog collects the metrics of the rows in the table.
 type backlog struct {
 	table        table
 	size, oldest *prometheus.Desc
@@ -54,7 +54,7 @@ func (b *backlog) Describe(descs chan<- *prometheus.Desc) {
 	descs <- b.oldest
 }
 
-// Collect asks the database, for countTimeout at most.
+// Collect queries the database, for countTimeout at most.
 func (b *backlog) Collect(samples chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), countTimeout)
 	defer cancel()

@@ -12,8 +12,8 @@ import (
 )
 
 // An Outbox is a notify.Publisher that stores events before it forwards them.
-// It is safe for concurrent use. It is a prometheus.Collector that asks
-// the database about the backlog, for a second at most.
+// It is safe for concurrent use. It is a prometheus.Collector that queries the database
+// for the backlog, for a second at most.
 type Outbox struct {
 	*metrics
 
@@ -58,20 +58,20 @@ func (o *Outbox) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Publish stores ev and returns nil once it is in the table. An event of the same id
-// that is there already is a success. If the table cannot be written, Publish returns
-// nil once the Relay has the event. It ignores the end of ctx, because the context of a
-// failed operation has often ended, and takes at most 3 seconds. An error means that
-// the event may be lost; it was logged whole.
+// Publish stores ev and returns nil once it is in the table, or if an event of its id
+// was there before. If the table cannot be written, Publish returns nil once the Relay
+// has the event. It ignores the end of ctx, because the context of a failed operation
+// has often ended, and takes at most 3 seconds. An error means that the event may be
+// lost; it was logged whole.
 //
 // Events that come at the same time share an INSERT. Each keeps its id and its row.
 func (o *Outbox) Publish(ctx context.Context, ev notify.Event) error {
 	return o.writer.publish(ctx, ev)
 }
 
-// Close ends the outbox: it refuses further events, and the relay forwards what is
-// stored and stops. Rows that another relay has leased are left to that one, or to the
-// next process if it has died. If ctx ends first, the rest stays stored for the
+// Close ends the outbox: it refuses further events, and the relay forwards the stored
+// ones and stops. Rows that another relay has leased are left to that one, or to the
+// next process if that one has died. If ctx ends first, the rest stays stored for the
 // next process and Close returns an error that matches ctx.Err(). If ctx has no
 // deadline, Close ends after 10 seconds. A second call returns an error.
 func (o *Outbox) Close(ctx context.Context) error {

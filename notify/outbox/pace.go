@@ -13,20 +13,20 @@ import (
 const (
 	minPause      = 200 * time.Millisecond
 	maxPause      = 30 * time.Second
-	maxWakePause  = time.Second // events have been stored meanwhile
-	maxDrainPause = time.Second // Close waits
-	maxAskedPause = time.Minute // the publisher has asked for it
+	maxWakePause  = time.Second // if events are stored during the pause
+	maxDrainPause = time.Second // while Close waits
+	maxAskedPause = time.Minute // if the publisher requests it
 
 	logInterval = 10 * time.Second // between lines at level warn about pauses
 )
 
-// A busyError is an error of a publisher whose destination asks for a pause.
+// A busyError is the error of a publisher whose destination requests a pause.
 type busyError interface {
 	error
 	RetryAfter() time.Duration
 }
 
-// askedPause returns the pause that err asks for, within its bound.
+// askedPause returns the pause that err requests, within its bound.
 func askedPause(err error) time.Duration {
 	busy, ok := errors.AsType[busyError](err)
 	if !ok {
@@ -35,7 +35,7 @@ func askedPause(err error) time.Duration {
 	return min(max(busy.RetryAfter(), 0), maxAskedPause)
 }
 
-// A pacer waits between the passes of a relay, while heartbeats go on, and backs off
+// A pacer waits between the passes of a relay, while heartbeats continue, and backs off
 // after failures. It belongs to the relay's goroutine; wake, drain and isDraining may
 // be called by any.
 type pacer struct {
@@ -46,7 +46,7 @@ type pacer struct {
 	draining context.Context // ends when Close begins, and with the relay
 	drain    context.CancelFunc
 
-	last      bool         // of the sweeps: that Close has begun cuts no wait short
+	last      bool         // whether this is the last sweep, whose waits Close does not cut short
 	leased    bool         // by the last pass: the table works
 	table     wait.Backoff // after the table failed
 	publisher wait.Backoff // after the publisher failed
@@ -73,8 +73,8 @@ func (p *pacer) wake() {
 
 func (p *pacer) isDraining() bool { return p.draining.Err() != nil }
 
-// pause returns the pauses of what the last pass failed at. The table and the
-// publisher fail and recover on their own.
+// pause returns the backoff of the table or the publisher, whichever the last pass
+// failed at. The two fail and recover independently.
 func (p *pacer) pause() *wait.Backoff {
 	if p.leased {
 		return &p.publisher
@@ -82,8 +82,8 @@ func (p *pacer) pause() *wait.Backoff {
 	return &p.table
 }
 
-// rest pauses after a failure. Close cuts the pause short, and so do events that are
-// stored meanwhile, unless the publisher asked for the pause.
+// rest pauses after a failure. Close cuts the pause short, and so do newly stored
+// events, unless the publisher requested the pause.
 func (p *pacer) rest(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		return
@@ -110,8 +110,8 @@ func (p *pacer) rest(ctx context.Context, err error) {
 // idle waits until rows are stored, or may have been by other processes.
 func (p *pacer) idle(ctx context.Context) { p.wait(ctx, p.cfg.limits.pollInterval, p.woken) }
 
-// wait waits for d, for a token in woken, for Close to begin or for the end of
-// ctx. The heart goes on beating.
+// wait waits for d, for a token in woken, for Close to begin or for the end of ctx.
+// Heartbeats continue.
 func (p *pacer) wait(ctx context.Context, d time.Duration, woken <-chan struct{}) {
 	limit := p.draining
 	if p.last {

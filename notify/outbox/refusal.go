@@ -44,7 +44,7 @@ func (r *relay) refuse(ctx context.Context, stored row, reason error) error {
 	return nil
 }
 
-// serviceOf returns the service of a stored event, "" if it can't be read.
+// serviceOf returns the service of a stored event, "" if it cannot be read.
 func serviceOf(body []byte) string {
 	env, _ := cloudevent.Open[struct {
 		Service string `json:"service"`

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/belaygo/belay/internal/background"
 	"github.com/belaygo/belay/internal/fail"
 	"github.com/belaygo/belay/internal/wait"
 	"github.com/belaygo/belay/notify"
@@ -14,10 +15,10 @@ import (
 
 // A relay takes rows to the publisher. Its one goroutine sweeps the table from
 // the first row to the last, over and over: it leases a batch of rows that are
-// due, publishes them one by one and deletes those that were taken. A row that
-// fails is due again after a pause that grows with its attempts. When rows fail
-// one after the other, the publisher is to blame: the relay itself pauses, and
-// then goes on behind the row that failed, which so never blocks the others.
+// due, publishes them one by one and deletes those that were accepted. A row that fails
+// is due again after a pause that grows with its attempts. When rows fail one after the
+// other, the publisher is at fault: the relay itself pauses, and continues behind the
+// row that failed, which so never blocks the others.
 type relay struct {
 	cfg     Config
 	table   table
@@ -90,7 +91,11 @@ func (r *relay) run(ctx context.Context) {
 		if !r.sweep.last && r.pacer.isDraining() {
 			r.sweep, r.pacer.last = sweep{last: true}, true
 		}
-		more, err := r.pass(ctx)
+		var more bool
+		err := background.Do(r.cfg.Logger, "relay events", func() (err error) {
+			more, err = r.pass(ctx)
+			return err
+		})
 		switch {
 		case err != nil:
 			r.pacer.rest(ctx, err)
@@ -172,15 +177,19 @@ func (r *relay) mayHaveMore(ctx context.Context) bool {
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.cfg.limits.writeTimeout)
 	defer cancel()
-	leased, err := r.table.leased(ctx)
+	leased := false
+	err := background.Do(r.cfg.Logger, "look for leased events", func() (err error) {
+		leased, err = r.table.leased(ctx)
+		return err
+	})
 	if err != nil {
 		r.cfg.Logger.Warn("cannot tell whether events are still leased", "error", err)
 	}
 	return leased || err != nil
 }
 
-// forward publishes one row. It returns an error when more than this row seems
-// to be at fault, or the publisher asks for a pause.
+// forward publishes one row. It returns an error when more than this row seems to be at
+// fault, or the publisher requests a pause.
 func (r *relay) forward(ctx context.Context, stored row) error {
 	err := r.publish(ctx, stored.body)
 	switch {
@@ -211,11 +220,11 @@ func (r *relay) publish(ctx context.Context, body []byte) error {
 	defer r.cfg.watch("publish", r.cfg.RelayTimeout)()
 	ctx, cancel := context.WithTimeout(ctx, r.cfg.RelayTimeout)
 	defer cancel()
-	return send(ctx, r.cfg.Relay, body)
+	return background.Do(r.cfg.Logger, "publish an event", func() error { return send(ctx, r.cfg.Relay, body) })
 }
 
-// write changes the table, also when the relay is to stop just now. An error says
-// what failed.
+// write changes the table, even while the relay stops. what describes the change in an
+// error.
 func (r *relay) write(ctx context.Context, what string, change func(context.Context) error) error {
 	defer r.cfg.watch("write to the table", r.cfg.limits.writeTimeout)()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.limits.writeTimeout)
@@ -226,7 +235,7 @@ func (r *relay) write(ctx context.Context, what string, change func(context.Cont
 	return nil
 }
 
-// settle deletes what was published.
+// settle deletes the published rows.
 func (r *relay) settle(ctx context.Context) error {
 	if len(r.confirmed) == 0 {
 		return nil
@@ -247,7 +256,7 @@ func (r *relay) setAside(ctx context.Context, stored row, reason error) error {
 	}
 	r.metrics.unreadable.Inc()
 	level := slog.LevelError
-	if stored.attempts > 0 { // it has been told
+	if stored.attempts > 0 { // logged at the first attempt
 		level = slog.LevelDebug
 	}
 	r.cfg.Logger.Log(ctx, level, "stored row is no event to this version, or to the monitor; it stays in belay_outbox", "row_id", stored.id, "error", reason)

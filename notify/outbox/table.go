@@ -11,6 +11,8 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/internal/ownsql"
 )
 
 const (
@@ -23,7 +25,7 @@ const (
 
 // A table is belay_outbox in one database.
 type table struct {
-	pool *sql.DB
+	db ownsql.DB
 	*dialect
 }
 
@@ -54,7 +56,7 @@ func openTable(db *gorm.DB) (table, error) {
 	if err != nil {
 		return table{}, fmt.Errorf("outbox: db has no connection pool: %w", err)
 	}
-	return table{pool: pool, dialect: &d}, nil
+	return table{db: ownsql.New(pool, db.Name()), dialect: &d}, nil
 }
 
 // Migrate creates the table belay_outbox if it is not there. The statements are
@@ -64,9 +66,9 @@ func Migrate(ctx context.Context, db *gorm.DB) error {
 	if err != nil {
 		return err
 	}
-	if _, err = t.pool.ExecContext(ctx, t.schema); err != nil && ctx.Err() == nil {
+	if _, err = t.db.Exec(ctx, t.schema); err != nil && ctx.Err() == nil {
 		// On PostgreSQL two processes that create it at once disturb each other.
-		_, err = t.pool.ExecContext(ctx, t.schema)
+		_, err = t.db.Exec(ctx, t.schema)
 	}
 	if err != nil {
 		return fmt.Errorf("outbox: create table: %w", err)
@@ -75,15 +77,14 @@ func Migrate(ctx context.Context, db *gorm.DB) error {
 }
 
 func (t table) exec(ctx context.Context, statement string, args ...any) error {
-	_, err := t.pool.ExecContext(ctx, t.sql(statement), args...)
+	_, err := t.db.Exec(ctx, t.sql(statement), args...)
 	return err
 }
 
 // check reports whether the table is there, with all its columns.
 func (t table) check(ctx context.Context) error {
 	var none int
-	err := t.pool.QueryRowContext(ctx,
-		"SELECT attempts FROM belay_outbox WHERE id = 0 AND retry_at = 0 AND leased_until = 0 AND body = ''").Scan(&none)
+	err := t.db.QueryRow(ctx, t.sql("SELECT attempts FROM belay_outbox WHERE id = 0 AND retry_at = 0 AND leased_until = 0 AND {body} = ''"), nil, &none)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
@@ -98,7 +99,7 @@ func (t table) insert(ctx context.Context, rows ...row) error {
 	for _, r := range rows {
 		args = append(args, r.eventID, string(r.body))
 	}
-	done, err := t.pool.ExecContext(ctx, t.sql("INSERT INTO belay_outbox (event_id, body) VALUES "+list("(?, ?)", len(rows))+" {ignore}"), args...)
+	done, err := t.db.Exec(ctx, t.sql("INSERT INTO belay_outbox (event_id, {body}) VALUES "+list("(?, ?)", len(rows))+" {ignore}"), args...)
 	if err != nil || t.barrier == "" {
 		return err
 	}
@@ -130,11 +131,14 @@ func (t table) lease(ctx context.Context, c claim) (rows []row, err error) {
 		args = append(args, c.lease.Milliseconds())
 		// In a subquery the LIMIT would not be one: PostgreSQL may run it anew for
 		// each row of the table.
-		rows, err = t.rows(ctx, t.pool, "WITH due AS MATERIALIZED (SELECT id "+from+") "+
-			"UPDATE belay_outbox SET leased_until = {now} + ? WHERE id IN (SELECT id FROM due) "+
-			"RETURNING id, event_id, body, attempts", args...)
+		err = t.db.Run(ctx, sql.LevelDefault, func(c ownsql.Conn) (err error) {
+			rows, err = t.rows(ctx, c, "WITH due AS MATERIALIZED (SELECT id "+from+") "+
+				"UPDATE belay_outbox SET leased_until = {now} + ? WHERE id IN (SELECT id FROM due) "+
+				"RETURNING id, event_id, {body}, attempts", args...)
+			return err
+		})
 	} else {
-		rows, err = t.lockAndLease(ctx, c.lease, "SELECT id, event_id, body, attempts "+from, args...)
+		rows, err = t.lockAndLease(ctx, c.lease, "SELECT id, event_id, {body}, attempts "+from, args...)
 	}
 	slices.SortFunc(rows, func(a, b row) int { return cmp.Compare(a.id, b.id) })
 	return rows, err
@@ -143,7 +147,7 @@ func (t table) lease(ctx context.Context, c claim) (rows []row, err error) {
 // lockAndLease is lease in two statements. At READ COMMITTED the selection
 // locks the rows that it finds and no gaps, where others insert.
 func (t table) lockAndLease(ctx context.Context, lease time.Duration, selection string, args ...any) (rows []row, err error) {
-	err = inTx(ctx, t.pool, func(c *sql.Conn) error {
+	err = t.db.Run(ctx, sql.LevelReadCommitted, func(c ownsql.Conn) error {
 		rows, err = t.rows(ctx, c, selection, args...)
 		var refused *mysql.MySQLError
 		if errors.As(err, &refused) && refused.Number == 1064 { // a syntax error
@@ -166,8 +170,8 @@ func (t table) lockAndLease(ctx context.Context, lease time.Duration, selection 
 	return rows, nil
 }
 
-func (t table) rows(ctx context.Context, q gorm.ConnPool, query string, args ...any) (rows []row, err error) {
-	found, err := q.QueryContext(ctx, t.sql(query), args...)
+func (t table) rows(ctx context.Context, c ownsql.Conn, query string, args ...any) (rows []row, err error) {
+	found, err := c.QueryContext(ctx, t.sql(query), args...)
 	if err != nil {
 		return nil, err
 	}
@@ -225,21 +229,20 @@ func (t table) remove(ctx context.Context, rows []row) error {
 
 // leased reports whether some relay has rows.
 func (t table) leased(ctx context.Context) (found bool, err error) {
-	err = t.pool.QueryRowContext(ctx, t.sql("SELECT EXISTS (SELECT 1 FROM belay_outbox WHERE "+isLeased+")")).Scan(&found)
+	err = t.db.QueryRow(ctx, t.sql("SELECT EXISTS (SELECT 1 FROM belay_outbox WHERE "+isLeased+")"), nil, &found)
 	return found, err
 }
 
 // count returns the number of rows, and maxCounted for all above.
 func (t table) count(ctx context.Context) (n int, err error) {
-	err = t.pool.QueryRowContext(ctx,
-		t.sql("SELECT COUNT(*) FROM (SELECT id FROM belay_outbox LIMIT ?) AS counted"), maxCounted).Scan(&n)
+	err = t.db.QueryRow(ctx, t.sql("SELECT COUNT(*) FROM (SELECT id FROM belay_outbox LIMIT ?) AS counted"), []any{maxCounted}, &n)
 	return n, err
 }
 
 // oldest returns when the oldest row was stored, in seconds since 1970, and 0
 // without rows.
 func (t table) oldest(ctx context.Context) (seconds float64, err error) {
-	err = t.pool.QueryRowContext(ctx, t.sql("SELECT {created} FROM belay_outbox ORDER BY id LIMIT 1")).Scan(&seconds)
+	err = t.db.QueryRow(ctx, t.sql("SELECT {created} FROM belay_outbox ORDER BY id LIMIT 1"), nil, &seconds)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, nil
 	}

@@ -7,13 +7,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/belaygo/belay/internal/background"
 	"github.com/belaygo/belay/internal/fail"
 	"github.com/belaygo/belay/internal/wait"
 	"github.com/belaygo/belay/notify"
 )
 
-// A writer stores events, those that come at the same time in one INSERT, and
-// publishes what it cannot store.
+// A writer stores events, with simultaneous ones in one INSERT, and publishes those
+// that it cannot store.
 type writer struct {
 	cfg     Config
 	table   table
@@ -25,7 +26,7 @@ type writer struct {
 	mu       sync.Mutex
 	open     *batch // that events may join
 	closed   bool
-	inflight sync.WaitGroup // calls of publish, and what they left running
+	inflight sync.WaitGroup // calls of publish, and the functions that they left running
 }
 
 func newWriter(cfg Config, t table, m *metrics, wake func()) *writer {
@@ -104,7 +105,7 @@ func (w *writer) closeBatch() {
 	w.open = nil
 }
 
-// flush stores a batch when its time has come, and publishes what it cannot
+// flush stores a batch when its time has come, and publishes the events that it cannot
 // store.
 func (w *writer) flush(b *batch) {
 	_ = wait.Sleep(context.Background(), w.cfg.limits.gatherDelay, b.full)
@@ -157,8 +158,8 @@ func (w *writer) store(ctx context.Context, limit time.Duration, b *batch) {
 	}
 }
 
-// storeEach gives every entry an INSERT of its own, lest one that the database
-// refuses takes the others with it. Those that there is no time for keep err.
+// storeEach stores every entry with a separate INSERT, so that one that the database
+// refuses does not fail the others. Entries for which the time is too short keep err.
 func (w *writer) storeEach(ctx context.Context, entries []*entry, err error) {
 	for _, e := range entries {
 		e.err = err
@@ -207,12 +208,12 @@ func (w *writer) lose(ctx context.Context, ev notify.Event, err error) {
 	w.cfg.Logger.ErrorContext(ctx, "event neither stored nor published", "event", ev, "error", err)
 }
 
-// within runs f, and waits for it no longer than ctx lasts: not every driver
-// ends with its context, SQLite's waits for a lock regardless. What ends late does
-// no harm, since the event has one id on all paths. Close waits for it.
+// within runs f, and waits for it no longer than ctx lasts: not every driver ends with
+// its context, SQLite's waits for a lock regardless. A late end does no harm, because
+// the event has one id on all paths. Close waits for f.
 func (w *writer) within(ctx context.Context, f func() error) error {
 	result := make(chan error, 1)
-	w.inflight.Go(func() { result <- f() })
+	w.inflight.Go(func() { result <- background.Do(w.cfg.Logger, "store or publish events", f) })
 	select {
 	case err := <-result:
 		return err

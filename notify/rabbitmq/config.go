@@ -5,6 +5,8 @@ import (
 	"crypto/tls"
 	"log/slog"
 	"time"
+
+	"github.com/belaygo/belay/internal/background"
 )
 
 // Config sets up a Publisher. The zero value is valid.
@@ -18,8 +20,8 @@ type Config struct {
 	// DialTimeout limits one attempt to connect, handshakes included. Defaults
 	// to 10 seconds.
 	DialTimeout time.Duration
-	// TLS is used with amqps URLs. Defaults to the system's authorities and the
-	// host's name, or what the URL's query says.
+	// TLS is used with amqps URLs. Defaults to the settings in the URL's query, or else
+	// to the system's authorities and the host's name.
 	TLS *tls.Config
 	// Logger gets lost and regained connections. Defaults to slog.Default().
 	Logger *slog.Logger
@@ -28,6 +30,6 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	c.Name = cmp.Or(c.Name, "publisher")
 	c.Timeout = cmp.Or(c.Timeout, 5*time.Second)
-	c.Logger = cmp.Or(c.Logger, slog.Default())
+	c.Logger = background.Logger(c.Logger)
 	return c
 }

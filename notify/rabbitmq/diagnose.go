@@ -18,8 +18,8 @@ const diagnoseTime = 5 * time.Second
 
 var _ doctor.Diagnoser = (*Publisher)(nil)
 
-// Diagnose returns what keeps events from the monitor, on a connection of its own. It
-// publishes nothing. It is a part of belay.Doctor.
+// Diagnose returns the faults that keep events from the monitor, on a new connection.
+// It publishes nothing. It is a part of belay.Doctor.
 func (p *Publisher) Diagnose(ctx context.Context) (found []doctor.Finding) {
 	ctx, cancel := context.WithTimeout(ctx, diagnoseTime)
 	defer cancel()
@@ -46,9 +46,9 @@ func (p *Publisher) Diagnose(ctx context.Context) (found []doctor.Finding) {
 	return nil
 }
 
-// tryPublish publishes an event in a transaction and rolls that back: the broker looks for
-// the exchange and for the right to write to it, and delivers nothing. It returns errBlocked
-// as soon as the broker says so, and ends with ctx.
+// tryPublish publishes an event in a transaction and rolls that back: the broker checks the
+// exchange and the right to write to it, and delivers nothing. It returns errBlocked as soon
+// as the broker reports that, and ends with ctx.
 func tryPublish(ctx context.Context, s *rabbit.Session) error {
 	defer context.AfterFunc(ctx, s.Cut)()
 	reasons := make(chan string, 1)

@@ -38,8 +38,8 @@ func newLane(s *rabbit.Session, timeout time.Duration, a *absence) *lane {
 	}
 }
 
-// reopen replaces the channel, which the broker has closed. What is known of the
-// connection stays.
+// reopen replaces the channel, which the broker has closed. The lane keeps the state of
+// the connection.
 func (l *lane) reopen() error {
 	if err := l.session.Reopen(l.timeout, confirms); err != nil {
 		return err
@@ -56,9 +56,9 @@ func confirms(ch *amqp.Channel) error {
 	return nil
 }
 
-// publish returns what became of the request, and an error if the session can
-// carry no more. After the request's own context has ended it goes on waiting
-// for the confirm, up to the timeout, since the message is on its way.
+// publish returns the outcome of the request, and an error if the session cannot be
+// used any more. After the end of the request's context it still waits for the confirm,
+// up to the timeout, because the message is on its way.
 func (l *lane) publish(ctx context.Context, r *request) (outcome, spoilt error) {
 	if err := r.ctx.Err(); err != nil {
 		return err, nil
@@ -95,8 +95,8 @@ func (l *lane) publish(ctx context.Context, r *request) (outcome, spoilt error) 
 	}
 }
 
-// settle judges a message whose confirm is done. It is also done, and not
-// acknowledged, when the channel was closed meanwhile.
+// settle returns the outcome of a message whose confirm is done. When the channel was
+// closed, the confirm is done, too, but not acknowledged.
 func (l *lane) settle(confirm *amqp.DeferredConfirmation, id string) (outcome, spoilt error) {
 	if confirm.Acked() {
 		if l.returned(id) {
@@ -144,7 +144,7 @@ func (l *lane) unsent(err error) (outcome, spoilt error) {
 	return err, err
 }
 
-// lost judges a message whose channel was closed.
+// lost returns the outcome of a message whose channel was closed.
 func (l *lane) lost() (outcome, spoilt error) {
 	reason := <-l.session.Closed
 	spoilt = rabbit.Reason(reason)
@@ -158,8 +158,8 @@ func (l *lane) lost() (outcome, spoilt error) {
 	return fmt.Errorf("rabbitmq: connection lost before the confirm: %w", spoilt), spoilt
 }
 
-// returned reports whether the message with this id came back. Returns of
-// earlier messages, whose confirm nobody waited for, are dropped.
+// returned reports whether the message with this id came back. It drops the returns of
+// earlier messages whose confirm was not awaited.
 func (l *lane) returned(id string) bool {
 	found := false
 	for len(l.returns) > 0 {
@@ -169,7 +169,7 @@ func (l *lane) returned(id string) bool {
 	return found
 }
 
-// drain takes in what came since the last look.
+// drain handles the returns and notices since the last call.
 func (l *lane) drain() {
 	l.returned("")
 	for len(l.blockings) > 0 {

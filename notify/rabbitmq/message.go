@@ -11,7 +11,7 @@ import (
 	"github.com/belaygo/belay/notify"
 )
 
-// routed is what the publisher reads of an event's data.
+// routed is the part of an event's data that the publisher reads.
 type routed struct {
 	Verdict string `json:"verdict"`
 	Service string `json:"service"`
@@ -26,7 +26,8 @@ func read(body []byte) (env cloudevent.Envelope[routed], err error) {
 	return env, err
 }
 
-// encode returns the JSON of an event, and of its envelope what a message needs.
+// encode returns the JSON of an event, and the part of its envelope that a message
+// needs.
 func encode(ev notify.Event) (env cloudevent.Envelope[routed], body []byte, err error) {
 	body, err = ev.MarshalJSON()
 	env.ID, env.Time, env.Data = ev.ID, ev.CaughtAt.UTC(), routed{Verdict: string(ev.Verdict), Service: ev.Service}
@@ -34,8 +35,8 @@ func encode(ev notify.Event) (env cloudevent.Envelope[routed], body []byte, err 
 	return env, body, err
 }
 
-// newMessage returns a message of structured CloudEvents JSON. What a person looks for
-// first is copied to the properties.
+// newMessage returns a message of structured CloudEvents JSON. The fields that people
+// look for first are copied to the properties.
 func newMessage(eventType, id, service string, at time.Time, body []byte) amqp.Publishing {
 	return amqp.Publishing{
 		ContentType:  cloudevent.ContentType,

@@ -20,7 +20,7 @@ type metrics struct {
 	connected   prometheus.Gauge
 }
 
-// results are the results of a Publish, by what its error matches.
+// results are the results of a Publish, by the error that it matches.
 var results = []struct {
 	is   error
 	name string

@@ -61,9 +61,9 @@ func isAnswer(err error) bool {
 }
 
 // Publish returns nil once the broker has found the monitor's queue, routed ev
-// and confirmed it. After [ErrUnroutable] the broker has not taken the event. Nor has it after
-// an error that matches notify.ErrRefused: the event is larger than the broker's
-// max_message_size. After any other error it may have taken the event.
+// and confirmed it. After [ErrUnroutable] the broker has not accepted the event. Nor has it
+// after an error that matches notify.ErrRefused: the event is larger than the broker's
+// max_message_size. After any other error it may have accepted the event.
 func (p *Publisher) Publish(ctx context.Context, ev notify.Event) error {
 	env, body, err := encode(ev)
 	if err != nil {
@@ -125,8 +125,8 @@ func (p *Publisher) guarded(ctx context.Context, queue, key string, message amqp
 	return err
 }
 
-// Ping waits until there is a connection. If ctx ends first, the error says why the
-// last attempt to connect failed.
+// Ping waits until there is a connection. If ctx ends first, it returns the error of
+// the last attempt to connect.
 func (p *Publisher) Ping(ctx context.Context) error {
 	if err := p.supervisor.ping(ctx); err != nil {
 		return fmt.Errorf("ping broker: %w", err)

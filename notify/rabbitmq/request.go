@@ -19,5 +19,5 @@ type request struct {
 // A ping waits for a connection until its context ends.
 type ping struct {
 	ctx       context.Context
-	connected chan struct{} // closed then
+	connected chan struct{} // closed when the ping is answered
 }

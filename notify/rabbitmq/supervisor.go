@@ -12,13 +12,14 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/belaygo/belay/internal/background"
 	"github.com/belaygo/belay/internal/rabbit"
 	"github.com/belaygo/belay/internal/wait"
 )
 
 // A supervisor is the one goroutine of a Publisher. It owns the session, and it
-// answers each request that it takes. It waits for the first demand, and from
-// then on keeps a connection by itself.
+// answers each request that it takes. It connects at the first demand, and keeps a
+// connection from then on.
 type supervisor struct {
 	dialer  *rabbit.Dialer
 	timeout time.Duration // of one message
@@ -26,7 +27,7 @@ type supervisor struct {
 	metrics *metrics
 
 	requests chan *request // taken in every state but dialling
-	pings    chan ping     // the same
+	pings    chan ping     // taken in every state but dialling
 	done     chan struct{}
 
 	mu      sync.Mutex
@@ -98,7 +99,7 @@ func (s *supervisor) unanswered(ctx context.Context) error {
 	return fmt.Errorf("rabbitmq: %w", ctx.Err())
 }
 
-// reason tells why there is no connection, nil if there is one.
+// reason returns the error of the connection, nil if there is one.
 func (s *supervisor) reason() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,7 +116,7 @@ func (s *supervisor) run(ctx context.Context) {
 	defer close(s.done)
 	demand := s.idle(ctx)
 	for ctx.Err() == nil {
-		err := s.attempt(ctx, demand)
+		err := background.Do(s.logger, "serve rabbitmq", func() error { return s.attempt(ctx, demand) })
 		if ctx.Err() != nil {
 			return
 		}
@@ -158,7 +159,7 @@ func (s *supervisor) idle(ctx context.Context) *request {
 	return nil
 }
 
-// remember keeps a ping, and forgets those that nobody waits for any more.
+// remember keeps a ping, and forgets those whose context has ended.
 func (s *supervisor) remember(p ping) {
 	s.waiting = slices.DeleteFunc(s.waiting, func(p ping) bool { return p.ctx.Err() != nil })
 	s.waiting = append(s.waiting, p)
@@ -206,7 +207,7 @@ func (s *supervisor) refuse(ctx context.Context, demand *request, err error) {
 	}
 }
 
-// opened tells of a new connection.
+// opened logs a new connection, and answers the pings.
 func (s *supervisor) opened() {
 	s.logger.Info("connected to rabbitmq", "addr", s.dialer.Addr())
 	s.setLastErr(nil)
@@ -264,7 +265,7 @@ func (s *supervisor) carry(ctx context.Context, lane *lane, r *request) error {
 	return spoilt
 }
 
-// dress leaves out of the request what the broker has refused.
+// dress removes from the request the features that the broker has refused.
 func (s *supervisor) dress(r *request, user string) *request {
 	if s.unchecked {
 		r.queue = ""
@@ -276,8 +277,8 @@ func (s *supervisor) dress(r *request, user string) *request {
 	return r
 }
 
-// concede does without what the broker has just refused of the request, from now on.
-// It reports whether there was such a thing.
+// concede turns off the feature of the request that the broker has just refused. It
+// reports whether there was one.
 func (s *supervisor) concede(r *request, spoilt error) bool {
 	var reason *amqp.Error
 	if !errors.As(spoilt, &reason) {
@@ -296,9 +297,9 @@ func (s *supervisor) concede(r *request, spoilt error) bool {
 	return true
 }
 
-// checkRefused reports whether the broker refuses the check that the queue exists:
-// from 4.2.6 on RabbitMQ requires a permission on the queue. A refusal of the exchange
-// is none.
+// checkRefused reports whether the broker refuses the check that the queue exists: from
+// 4.2.6 on RabbitMQ requires a permission on the queue. A refusal of the exchange does
+// not count.
 func checkRefused(reason *amqp.Error) bool {
 	return reason.Code == amqp.AccessRefused && strings.Contains(reason.Reason, "queue '"+rabbit.Queue+"'")
 }
@@ -310,7 +311,7 @@ func userRefused(reason *amqp.Error) bool {
 }
 
 // tooLarge reports whether the broker refuses a message because it is larger than the setting
-// max_message_size. A client can't read that setting.
+// max_message_size. A client cannot read that setting.
 func tooLarge(reason *amqp.Error) bool {
 	return reason.Code == amqp.PreconditionFailed && strings.Contains(reason.Reason, "larger than configured max size")
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/belaygo/belay/internal/background"
 	"github.com/belaygo/belay/internal/ingest"
 	"github.com/belaygo/belay/internal/tlsfile"
 )
@@ -33,7 +34,7 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	c.Name = cmp.Or(c.Name, "webhook")
 	c.Timeout = cmp.Or(c.Timeout, 5*time.Second)
-	c.Logger = cmp.Or(c.Logger, slog.Default())
+	c.Logger = background.Logger(c.Logger)
 	return c
 }
 

@@ -21,8 +21,8 @@ func (p *Publisher) Diagnose(ctx context.Context, service string) []doctor.Findi
 	return []doctor.Finding{found}
 }
 
-// check returns ok if the monitor would take an event of the service, or a finding that says why
-// not.
+// check returns ok if the monitor would take an event of the service, or a finding with the
+// reason why not.
 func (p *Publisher) check(ctx context.Context, service string) (_ doctor.Finding, ok bool) {
 	subject := p.base.String()
 	if !p.enter() {

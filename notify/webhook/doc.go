@@ -13,25 +13,25 @@
 //
 // A [Publisher] posts each event as a CloudEvent in structured mode. Publish returns nil
 // only after the monitor has answered that it has stored the event of this id: the
-// status alone, which a proxy or another server may give, is no proof. Where the outcome
-// is unknown (a timeout, a lost connection) Publish returns an error, and the event may
-// be published again under the same id; the monitor stores it once. So events need an
-// outbox in front of the Publisher, which keeps them until then.
+// status alone, which a proxy or another server may give, is no proof. If the outcome is
+// unknown (a timeout, a lost connection) Publish returns an error, and the event may be
+// published again under its id; the monitor stores it once. So events need an outbox in
+// front of the Publisher, which keeps them until the monitor has answered.
 //
 // # Answers
 //
-// What the monitor answers, and what becomes of an event in the outbox:
+// The monitor's answers, and their effects on an event in the outbox:
 //
 //	202  stored now: its row is deleted
-//	200  it was stored before: likewise
-//	400  this monitor can't read the event: set aside for an hour, logged (ErrInvalidEvent)
+//	200  it was stored before: its row is deleted
+//	400  this monitor cannot read the event: set aside for an hour, logged (ErrInvalidEvent)
 //	413  the event is too large: as 400
 //	401  the token is wrong: kept, and logged once until that changes
 //	403  the token is not for this service: kept and tried again within 10 minutes, logged;
 //	     events of other services are relayed meanwhile (notify.ErrRefused)
 //	429  overloaded, or this token is over its limits: kept, and the relay pauses for the
 //	     time in Retry-After
-//	503  the monitor can't store events now: as 429
+//	503  the monitor cannot store events now: as 429
 //
 // If a proxy in between answers 413, that counts as a 403: set the proxy's limit to at least
 // 256 KiB. After every other answer the event is kept and published again. Redirects are not
@@ -43,5 +43,6 @@
 // in time is closed, and never used again. With plain http the token crosses the network
 // unencrypted; a monitor that is not on loopback takes it only if its settings say so.
 // Proxies are those of the environment (HTTPS_PROXY, NO_PROXY). After several failures
-// in a row a circuit breaker has Publish fail at once for a second, and then lets one try.
+// in a row a circuit breaker makes Publish fail at once for a second, and then lets one
+// through.
 package webhook

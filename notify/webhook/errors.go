@@ -27,10 +27,10 @@ var (
 	errRejected = fmt.Errorf("%w: the monitor rejects it (%w)", errAnswered, notify.ErrInvalidEvent)
 )
 
-// A busyError says that the monitor is overloaded, or can't store.
+// A busyError reports that the monitor is overloaded, or cannot store.
 type busyError struct {
 	error
-	after time.Duration // 0 if it was not said
+	after time.Duration // 0 if the answer has none
 }
 
 func (e *busyError) Unwrap() error { return e.error }

@@ -67,7 +67,7 @@ func (p *Publisher) send(ctx context.Context, method, path, service string, body
 	return r, nil
 }
 
-// judge returns what an answer means for the event of the given id.
+// judge returns the error for the event of the given id that follows from an answer.
 func (p *Publisher) judge(r reply, id string) error {
 	a, code := r.Answer, r.code
 	says := fmt.Sprintf("%s answered %d: %s", p.url, code, p.reason(a))
@@ -92,16 +92,16 @@ func (p *Publisher) judge(r reply, id string) error {
 	return fmt.Errorf("%w: %s", errAnswered, says)
 }
 
-// reason returns what the monitor says, fit for a log, and without the token that somebody
-// may have put into it.
+// reason returns the monitor's reason, fit for a log, and without the token, which it may
+// contain.
 func (p *Publisher) reason(a ingest.Answer) string {
 	reason := strings.ReplaceAll(cmp.Or(a.Error, "no reason is given"), p.cfg.Token, "[hidden]")
 	quoted := strconv.QuoteToASCII(reason[:min(len(reason), maxReason)])
 	return quoted[1 : len(quoted)-1]
 }
 
-// retryAfter returns what the header asks for, in seconds or as a date, and 0 if it
-// can't be read.
+// retryAfter returns the pause in the header, given in seconds or as a date, and 0 if
+// it cannot be read.
 func retryAfter(header string) time.Duration {
 	if seconds, err := strconv.ParseUint(header, 10, 32); err == nil {
 		return min(time.Duration(seconds)*time.Second, maxAfter)

@@ -96,7 +96,7 @@ func (p *Publisher) dial(ctx context.Context, network, addr string) (net.Conn, e
 	return new(net.Dialer).DialContext(ctx, network, addr)
 }
 
-// sender is what the publisher reads of an event's data.
+// sender is the part of an event's data that the publisher reads.
 type sender struct {
 	Service string `json:"service"`
 }
