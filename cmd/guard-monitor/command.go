@@ -23,6 +23,7 @@ func usagef(format string, args ...any) error { return config.Errorf(format, arg
 type call struct {
 	args           []string // behind the command and the flags
 	getenv         func(string) string
+	stdin          io.Reader
 	stdout, stderr io.Writer
 	cfg            *config.Config
 
@@ -59,7 +60,9 @@ var commands = []command{
 	{name: "dlq list", usage: "list the dead letters: messages that serve could not take; -n 100 at most", needs: config.Broker, flags: limitFlag(100), run: listDead},
 	{name: "dlq show", args: "ID...", usage: "show dead letters whole, as text", needs: config.Broker, run: showDead},
 	{name: "dlq replay", args: "ID...|all", usage: "publish dead letters again and take them out of their queue; all takes those that are events; -n 1000 at most", needs: config.Broker, flags: limitFlag(deadletter.MaxLetters), run: replayDead},
-	{name: "forget", args: "SERVICE...", usage: "forget services that are out of use, so that their silence is no incident", needs: config.Nothing, run: forget},
+	{name: "forget", args: "SERVICE...", usage: "forget services that are out of use, so that their silence is no incident; in a name, * stands for any text", needs: config.Nothing, run: forget},
+	{name: "backup", args: "FILE", usage: "copy the database to a new file, also while serve runs", needs: config.Nothing, run: backup},
+	{name: "request-key", args: "OPERATION [SCOPE...]", usage: "print the key of each request whose id is a line of the standard input, such as an Idempotency-Key; without a SCOPE it is that of once.Anyone", needs: config.Nothing, run: requestKeys},
 	{name: "test-notify", args: "[RECEIVER...]", usage: "send a test message to all receivers, or to those named", needs: config.Nothing, run: testNotify},
 	{name: "doctor", usage: "look for mistakes around it: its file, RabbitMQ, the watched Redis, its certificate; change nothing", run: diagnose},
 	{name: "check-config", usage: "read the settings, show them without secrets, and exit", run: checkConfig},

@@ -138,7 +138,7 @@ func (noSource) Read(context.Context) (switchlock.Record, error) {
 	return switchlock.Record{}, errors.New("no record")
 }
 
-func check(t *testing.T, err error) {
+func check(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

@@ -8,12 +8,11 @@ import (
 	"os/user"
 	"time"
 
-	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
 )
 
 // forget deletes the heartbeats of services that are out of use, which ends the
-// incidents of their silence. A service is known again by its next heartbeat.
+// incidents of their silence. A service is known again by its next heartbeat or event.
 func forget(ctx context.Context, c *call) (err error) {
 	st, err := c.openStore(ctx)
 	if err != nil {
@@ -24,18 +23,21 @@ func forget(ctx context.Context, c *call) (err error) {
 	if u, err := user.Current(); err == nil { // a container may have no name for it
 		line.Who = u.Username
 	}
-	for _, service := range c.names() {
-		switch err := st.ForgetService(ctx, service); {
-		case errors.Is(err, incident.ErrNotFound):
-			return fmt.Errorf("no heartbeat of the service %.80q is known", service)
+	for _, pattern := range c.names() {
+		forgotten, err := st.Forget(ctx, pattern)
+		switch {
 		case err != nil:
 			return err
+		case len(forgotten) == 0:
+			return fmt.Errorf("no known service matches %.80q", pattern)
 		}
-		line.At, line.Subject = time.Now(), service
-		if err := st.Audit(ctx, line); err != nil {
-			return err
+		for _, service := range forgotten {
+			line.At, line.Subject = time.Now(), service
+			if err := st.Audit(ctx, line); err != nil {
+				return err
+			}
+			fmt.Fprintf(c.stdout, "forgot %.80q\n", service)
 		}
-		fmt.Fprintf(c.stdout, "forgot %.80q\n", service)
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
 	"github.com/belaygo/belay/internal/heartbeat"
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/testmetric"
@@ -197,6 +198,45 @@ func TestLimitedSenderLosesNothing(t *testing.T) {
 	}
 	if err := box.Close(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestInventedServicesAreRefused: a sender that has made too many services known gets a 403 for
+// the next one, until somebody forgets some. Its known services are taken.
+func TestInventedServicesAreRefused(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "monitor.db")
+	text := strings.Replace(ingestSettings, "[orders]", "['*']", 1)
+	p := start(t, nil, "serve", "-config", settings(t, text), "-db", path, "-listen", "127.0.0.1:0")
+	p.url()
+	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(5000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	_, err = db.ExecContext(t.Context(), `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
+		INSERT INTO services SELECT 'job-' || i, 'shop', 0 FROM n`, store.MaxServices)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := p.publisher(ingestToken)
+	known, ghost := event("known"), event("ghost")
+	known.Service, ghost.Service = "job-7", "ghost"
+	if err := w.Publish(t.Context(), known); err != nil {
+		t.Errorf("a known service: %v", err)
+	}
+	if err := w.Publish(t.Context(), ghost); err == nil || !strings.Contains(err.Error(), "403") || !strings.Contains(err.Error(), "too many services") {
+		t.Errorf("one service more: %v, want a 403 that says why", err)
+	}
+	if !p.metric("belay_monitor_store_errors_total 0") {
+		t.Error("it counts as a failure of the store")
+	}
+	f := start(t, nil, "forget", "-db", path, "job-1*")
+	if code := f.wait(); code != 0 || !strings.Contains(f.stdout.String(), `forgot "job-199"`) || strings.Contains(f.stdout.String(), `"job-2"`) {
+		t.Errorf("forget: exit code %d", code)
+	}
+	if err := w.Publish(t.Context(), ghost); err != nil {
+		t.Errorf("after forget: %v", err)
 	}
 }
 

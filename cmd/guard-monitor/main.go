@@ -22,7 +22,7 @@ func realMain() int {
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 
-	err := run(ctx, call{args: os.Args[1:], getenv: os.Getenv, stdout: os.Stdout, stderr: os.Stderr})
+	err := run(ctx, call{args: os.Args[1:], getenv: os.Getenv, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr})
 	if err == nil {
 		return exitOK
 	}

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/belaygo/belay/internal/testproc"
 )
 
 // limit bounds every wait; it is reached only when something is broken.
@@ -29,9 +31,9 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	binary = filepath.Join(dir, "guard-monitor")
-	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+	if err := testproc.Build(".", ".", binary); err != nil {
 		os.RemoveAll(dir)
-		panic("go build: " + err.Error() + "\n" + string(out))
+		panic(err)
 	}
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		os.RemoveAll(dir)
@@ -41,7 +43,7 @@ func TestMain(m *testing.M) {
 
 // process is a guard-monitor that runs.
 type process struct {
-	t              *testing.T
+	t              testing.TB
 	cmd            *exec.Cmd
 	stdout, stderr *output
 	exited         chan struct{}
@@ -49,7 +51,7 @@ type process struct {
 
 // start runs the binary in a folder of its own with only env as environment,
 // and kills it when the test ends.
-func start(t *testing.T, env []string, args ...string) *process {
+func start(t testing.TB, env []string, args ...string) *process {
 	t.Helper()
 	p := &process{
 		t: t, cmd: exec.Command(binary, args...),
@@ -76,7 +78,7 @@ func start(t *testing.T, env []string, args ...string) *process {
 }
 
 // settings returns the path of a file with the settings.
-func settings(t *testing.T, text string) string {
+func settings(t testing.TB, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "guard-monitor.yaml")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -177,14 +179,25 @@ func (p *process) eventually(what string, cond func() bool) {
 
 // output gathers what a process writes.
 type output struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
+	mu    sync.Mutex
+	buf   bytes.Buffer
+	drops bool // what is more than it takes; else that fails
+}
+
+func (o *output) drop() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.drops = true
 }
 
 func (o *output) Write(b []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.buf.Len() > 1<<20 {
+	switch {
+	case o.buf.Len() <= 1<<20:
+	case o.drops:
+		return len(b), nil
+	default:
 		return 0, errors.New("the process writes too much")
 	}
 	return o.buf.Write(b)

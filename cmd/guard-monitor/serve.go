@@ -10,25 +10,20 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/config"
-	"github.com/belaygo/belay/cmd/guard-monitor/internal/dispatch"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/monitor"
-	"github.com/belaygo/belay/cmd/guard-monitor/internal/receiver"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/watch"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/web"
 	"github.com/belaygo/belay/internal/tlsfile"
 )
 
-const (
-	maxAlerts   = 50              // incidents in one message; the others are counted
-	stopTimeout = 9 * time.Second // for the parts; the store closes after them
-)
+const stopTimeout = 9 * time.Second // for the parts; the store closes after them
 
 // serve runs the parts, which meet in the store only. The sources store events and
 // acknowledge them then, the watcher stores what happens in Redis, the tracker makes
 // incidents of both, and the dispatcher notifies people of these. No part passes
-// another anything that a kill could lose.
+// another anything that a kill could lose. The selfcheck notifies people of parts that fail.
 func serve(ctx context.Context, c *call) (err error) {
 	logger := c.logger()
 	redis.SetLogger(redisLog{logger})
@@ -66,7 +61,16 @@ func serve(ctx context.Context, c *call) (err error) {
 		Store: st, Locator: watcher, Ready: watcher.Ready(), Connected: from.connected, Listening: from.listening, RejectedAt: from.rejectedAt,
 		Quiet: c.cfg.Incidents.Quiet, SilentAfter: c.cfg.Incidents.SilentAfter, Logger: logger,
 	})
-	dispatcher, err := newDispatcher(c.cfg, st, logger)
+	warnOfGaps(c.cfg, logger)
+	people, err := newReceivers(c.cfg)
+	if err != nil {
+		return err
+	}
+	dispatcher, err := people.dispatcher(c.cfg, st, logger)
+	if err != nil {
+		return err
+	}
+	self, err := people.selfcheck(c.cfg, append(from.parts(st), redisParts(watcher)...), st, logger)
 	if err != nil {
 		return err
 	}
@@ -87,6 +91,7 @@ func serve(ctx context.Context, c *call) (err error) {
 		watcher.Run,
 		tracker.Run,
 		dispatcher.Run,
+		self.Run,
 		func(ctx context.Context) error { return purge(ctx, st, c.cfg.Retention, logger) },
 	)
 }
@@ -133,26 +138,4 @@ func targets(list []config.Redis) (all []watch.Target, err error) {
 		all = append(all, t)
 	}
 	return all, nil
-}
-
-func newDispatcher(cfg *config.Config, st *store.Store, logger *slog.Logger) (*dispatch.Dispatcher, error) {
-	var routes []dispatch.Route
-	for _, r := range cfg.Receivers {
-		to, err := receiver.New(r.Config(cfg.Location()))
-		if err != nil {
-			return nil, usagef("receivers: %w", err)
-		}
-		route := dispatch.Route{
-			To: to, GroupBy: r.GroupBy, GroupWait: r.GroupWait, GroupInterval: r.GroupInterval,
-			RepeatInterval: r.RepeatInterval, Resolved: r.SendResolved, RatePerMinute: int(r.RateLimit),
-			MaxAlerts: maxAlerts, Continuous: r.Type == receiver.Alertmanager,
-		}
-		if route.Continuous { // it groups by itself
-			route.MaxAlerts = 0
-		}
-		routes = append(routes, route)
-	}
-	return dispatch.New(dispatch.Config{
-		Store: st, Routes: routes, ExternalURL: cfg.ExternalURL, DocsURL: cfg.DocsURL, Logger: logger,
-	})
 }

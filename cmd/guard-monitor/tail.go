@@ -118,13 +118,17 @@ func (f *follower) print(events []store.Received) error {
 
 // incidents writes those whose line is another than before.
 func (f *follower) incidents(ctx context.Context) error {
-	changed, err := f.store.Incidents(ctx, store.IncidentFilter{UpdatedSince: f.since, Limit: store.MaxRows})
+	now, err := f.store.Current(ctx)
 	if err != nil {
 		return err
 	}
-	told := make(map[string]string, len(changed))
-	for _, i := range slices.Backward(changed) {
-		line := monitor.IncidentLine(i)
+	since := f.since
+	told := make(map[string]string)
+	for _, i := range slices.Backward(now.Incidents) {
+		if i.UpdatedAt.Before(since) {
+			continue
+		}
+		line := monitor.IncidentLine(*i)
 		told[i.ID] = line
 		if f.told[i.ID] == line {
 			continue

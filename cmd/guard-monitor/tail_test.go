@@ -29,13 +29,13 @@ func TestForget(t *testing.T) {
 	}
 	beats, err := st.Heartbeats(t.Context())
 	check(t, err)
-	lines, err := st.AuditLines(t.Context(), 10)
+	lines, err := st.AuditLines(t.Context(), store.Page{Limit: 10})
 	check(t, err)
 	if len(beats) != 0 || len(lines) != 1 || lines[0].Action != "forget service" || lines[0].Subject != "old\x1b[2J" || lines[0].Remote != "command line" {
 		t.Errorf("heartbeats %v, audit lines %+v", beats, lines)
 	}
 	p = start(t, nil, "forget", "-db", file, "old")
-	if code := p.wait(); code != 1 || !strings.Contains(p.stderr.String(), `no heartbeat of the service "old"`) {
+	if code := p.wait(); code != 1 || !strings.Contains(p.stderr.String(), `no known service matches "old"`) {
 		t.Errorf("an unknown service: code %d, %q", code, p.stderr)
 	}
 }

@@ -89,7 +89,7 @@ func (s *stage) reading() {
 		s.serve(token, s.ledger.store)
 		return
 	}
-	c, err := intake.New(s.amqp, intake.Config{Heartbeat: func(context.Context, heartbeat.Heartbeat) {}})
+	c, err := intake.New(s.amqp, intake.Config{Heartbeat: func(context.Context, heartbeat.Heartbeat, string) {}})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func newEndpoint(token string, store take) (*intake.Endpoint, error) {
 		Take: func(ctx context.Context, ev notify.Event, _ []byte, _ string) (bool, error) {
 			return store(context.WithoutCancel(ctx), ev)
 		},
-		Heartbeat: func(context.Context, heartbeat.Heartbeat) error { return nil },
+		Heartbeat: func(context.Context, heartbeat.Heartbeat, string) error { return nil },
 		Logger:    slog.New(slog.DiscardHandler),
 	})
 }

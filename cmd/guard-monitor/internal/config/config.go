@@ -79,10 +79,11 @@ type Retention struct {
 	MaxBytes  int64         `yaml:"max_bytes" default:"1GiB" range:"16MiB to 1024TiB"`
 }
 
-// Incidents is when an incident begins and ends.
+// Incidents is when an incident begins and ends, and when guard-monitor reports that it sees none.
 type Incidents struct {
 	Quiet       time.Duration `yaml:"quiet" default:"10m" range:"1s to 7d"`
 	SilentAfter time.Duration `yaml:"silent_after" default:"30s" range:"1s to 1d"`
+	BlindAfter  time.Duration `yaml:"blind_after" default:"1m" range:"1s to 1h"`
 }
 
 // Ingest is who may post events over HTTP.
@@ -126,12 +127,19 @@ type Receiver struct {
 	Token    Secret        `yaml:"token"`
 	Mentions []string      `yaml:"mentions"`
 
+	Services      []string      `yaml:"services" blanks:"true"` // or *; empty = all. A name may hold blanks
+	Severities    []string      `yaml:"severities" oneof:"critical,warning"`
+	EscalateAfter time.Duration `yaml:"escalate_after" default:"0s" range:"0s to 7d"` // 0 = no wait for an acknowledgement
+	Incidents     bool          `yaml:"incidents" default:"true"`
+
 	GroupBy        []string      `yaml:"group_by" default:"service,cause" oneof:"service,cause,cluster,shard,severity"`
 	GroupWait      time.Duration `yaml:"group_wait" default:"5s" range:"0s to 1h"`
 	GroupInterval  time.Duration `yaml:"group_interval" default:"5m" range:"0s to 1d"`
 	RepeatInterval time.Duration `yaml:"repeat_interval" default:"4h" range:"1m to 30d"`
 	SendResolved   bool          `yaml:"send_resolved" default:"true"`
 	RateLimit      int64         `yaml:"rate_limit" default:"18" range:"0 to 100000"` // messages a minute; 0 = no limit
+
+	WatchdogInterval time.Duration `yaml:"watchdog_interval" default:"0s" range:"0s to 7d"` // 0 = none
 }
 
 // Config returns what package receiver needs to send to the receiver. Times in
@@ -141,6 +149,13 @@ func (r *Receiver) Config(location *time.Location) receiver.Config {
 		Name: r.Name, Kind: r.Type, URL: string(r.URL), Secret: string(r.Secret), Token: string(r.Token),
 		Mentions: r.Mentions, Location: location,
 	}
+}
+
+// Gets reports whether the receiver gets the incidents of a severity of all services, at once.
+func (r *Receiver) Gets(severity string) bool {
+	services := len(r.Services) == 0 || slices.Contains(r.Services, "*")
+	severities := len(r.Severities) == 0 || slices.Contains(r.Severities, severity)
+	return r.Incidents && services && severities && r.EscalateAfter == 0
 }
 
 // Admit returns why a sender, "" for an unknown one, may not speak for a service.

@@ -107,11 +107,11 @@ func TestWhole(t *testing.T) {
 		{
 			Name: "night", Type: receiver.DingTalk, URL: "https://oapi.dingtalk.com/robot/send?access_token=t0ken", Secret: "SEC1",
 			Mentions: []string{"13800000000", "all"}, GroupBy: []string{"service"}, GroupWait: 5 * time.Second,
-			GroupInterval: 5 * time.Minute, RepeatInterval: 24 * time.Hour, RateLimit: 18,
+			GroupInterval: 5 * time.Minute, RepeatInterval: 24 * time.Hour, RateLimit: 18, Incidents: true,
 		},
 		{
 			Name: "alerts", Type: receiver.Alertmanager, URL: "http://127.0.0.1:9093",
-			RepeatInterval: receiver.AlertmanagerRepeat, SendResolved: true,
+			RepeatInterval: receiver.AlertmanagerRepeat, SendResolved: true, Incidents: true,
 		},
 	}
 	if !reflect.DeepEqual(c.Receivers, wantReceivers) {
@@ -119,6 +119,23 @@ func TestWhole(t *testing.T) {
 	}
 	if cfg := c.Receivers[0].Config(c.Location()); cfg.Location.String() != "Asia/Shanghai" || cfg.Secret != "SEC1" {
 		t.Errorf("receiver.Config %+v", cfg)
+	}
+}
+
+// A receiver that leaves out services or a severity, or waits, does not get all.
+func TestGets(t *testing.T) {
+	for settings, want := range map[string][2]bool{ // critical, warning
+		"": {true, true}, "services: ['*', orders]": {true, true}, "services: orders": {}, "severities: critical": {true, false},
+		"escalate_after: 1m": {}, "incidents: false, watchdog_interval: 1m": {},
+	} {
+		c, err := load(t, "amqp_url: "+broker+"\nreceivers:\n  - {name: a, type: slack, url: http://a/}\n  - {name: b, type: slack, url: http://b/, "+settings+"}\n", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := c.Receivers[1]
+		if got := [2]bool{r.Gets("critical"), r.Gets("warning")}; got != want {
+			t.Errorf("%q gets %v, want %v", settings, got, want)
+		}
 	}
 }
 

@@ -9,7 +9,9 @@ import (
 	"os"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -161,6 +163,10 @@ func (d *decoder) check(c *Config, needs Need) {
 	for i := range c.Receivers {
 		d.checkReceiver(&c.Receivers[i], fmt.Sprintf("receivers[%d]", i))
 	}
+	late := slices.ContainsFunc(c.Receivers, func(r Receiver) bool { return r.EscalateAfter > 0 })
+	if late && !slices.ContainsFunc(c.Receivers, func(r Receiver) bool { return r.Incidents && r.EscalateAfter == 0 }) {
+		d.fail(d.places["receivers"], "receivers", errors.New("all wait for escalate_after: one must get incidents at once"))
+	}
 }
 
 // checkSources finds what is wrong with where events come from.
@@ -198,17 +204,38 @@ func (d *decoder) checkReceiver(r *Receiver, name string) {
 			d.fail(d.places[name], name, err)
 		}
 	}
+	d.checkWatchdog(r, join(name, "watchdog_interval"))
+	if !r.Incidents && r.WatchdogInterval == 0 {
+		d.fail(d.places[name], name, errors.New("gets nothing: incidents is false, and watchdog_interval is 0s"))
+	}
 	if r.Type != receiver.Alertmanager {
 		return
 	}
 	// Alertmanager groups and repeats by itself, and needs every alert all the time.
-	for _, own := range []string{"group_by", "group_wait", "group_interval", "repeat_interval", "rate_limit", "send_resolved"} {
+	for _, own := range []string{"group_by", "group_wait", "group_interval", "repeat_interval", "rate_limit", "send_resolved", "escalate_after"} {
 		if place, ok := d.places[join(name, own)]; ok {
 			d.fail(place, join(name, own), errors.New("is up to Alertmanager"))
 		}
 	}
 	r.GroupBy, r.GroupWait, r.GroupInterval, r.RateLimit = nil, 0, 0, 0
 	r.RepeatInterval = receiver.AlertmanagerRepeat
+}
+
+// The bounds of the watchdog: robots count the messages of a minute, and Alertmanager
+// forgets an alert that is not repeated.
+const (
+	minWatchdog             = time.Minute
+	maxAlertmanagerWatchdog = 2 * receiver.AlertmanagerRepeat
+)
+
+func (d *decoder) checkWatchdog(r *Receiver, name string) {
+	switch w := r.WatchdogInterval; {
+	case w == 0:
+	case w < minWatchdog:
+		d.fail(d.places[name], name, fmt.Errorf("want 0s for none, or at least %v", minWatchdog))
+	case r.Type == receiver.Alertmanager && w > maxAlertmanagerWatchdog:
+		d.fail(d.places[name], name, fmt.Errorf("want at most %v: Alertmanager takes an alert for resolved that is not repeated", maxAlertmanagerWatchdog))
+	}
 }
 
 const (

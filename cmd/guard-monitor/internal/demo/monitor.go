@@ -83,7 +83,7 @@ func (m *localMonitor) Publish(ctx context.Context, ev notify.Event) error {
 
 // PublishHeartbeat implements heartbeat.Publisher.
 func (m *localMonitor) PublishHeartbeat(ctx context.Context, h heartbeat.Heartbeat) error {
-	return m.monitor.Heard(ctx, h)
+	return m.monitor.Heard(ctx, h, "")
 }
 
 // Err implements web.Broker: what is published here arrives.

@@ -36,7 +36,7 @@ func (d *Dispatcher) alert(i *incident.Incident) receiver.Alert {
 		Annotations: map[string]string{
 			receiver.AnnotationSummary:     words.Summary(labels["service"], i),
 			receiver.AnnotationDescription: words.Description(i),
-			receiver.AnnotationNext:        words.English.Next(i.Cause),
+			receiver.AnnotationNext:        words.English.Next(*i),
 		},
 	}
 	if lines := words.EvidenceLines(i); lines != "" {
@@ -64,7 +64,7 @@ func began(i *incident.Incident) time.Time {
 // incidents first, of these the critical ones, of these the newest.
 func (d *Dispatcher) notification(g *group, limit int) *receiver.Notification {
 	told := slices.Clone(g.told)
-	slices.SortStableFunc(told, func(a, b incident.Incident) int {
+	slices.SortStableFunc(told, func(a, b *incident.Incident) int {
 		return cmp.Or(first(a.State.Open(), b.State.Open()), first(a.Severity() == "critical", b.Severity() == "critical"),
 			b.FirstAt.Compare(a.FirstAt), strings.Compare(a.ID, b.ID))
 	})
@@ -72,8 +72,8 @@ func (d *Dispatcher) notification(g *group, limit int) *receiver.Notification {
 		GroupKey: g.key, GroupLabels: g.labels, Reason: g.reason, ExternalURL: d.cfg.ExternalURL,
 		More: max(len(told)-limit, 0),
 	}
-	for i := range told[:min(len(told), limit)] {
-		n.Alerts = append(n.Alerts, d.alert(&told[i]))
+	for _, i := range told[:min(len(told), limit)] {
+		n.Alerts = append(n.Alerts, d.alert(i))
 	}
 	return n
 }

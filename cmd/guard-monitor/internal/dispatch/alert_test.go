@@ -15,9 +15,10 @@ func TestAlert(t *testing.T) {
 	inBubble(t, func(r *dispatch.Route) { r.MaxAlerts = 1 }, func(n *night) {
 		at := time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
 		n.save("1", "orders\x1b[2J", incident.New, func(i *incident.Incident) {
-			i.Shard = "0-5460"
+			i.Shard, i.LastAt = "0-5460", at
 			i.Evidence = []incident.Evidence{
 				{At: at, Node: "127.0.0.1:7002", Kind: incident.Sentence, Stored: "became master"}, {At: at, Kind: incident.Sentence, Stored: "epoch 6\nto 7"},
+				{At: at.Add(-24 * time.Hour), Kind: incident.Sentence, Stored: "the day before"},
 			}
 		})
 		n.save("2", "orders\x1b[2J", incident.New, func(i *incident.Incident) { i.FirstAt = i.FirstAt.Add(-time.Hour) })
@@ -33,10 +34,10 @@ func TestAlert(t *testing.T) {
 		}
 		a := got.Alerts[0]
 		for name, want := range map[string]string{
-			receiver.AnnotationSummary:     `orders\x1b[2J: a Redis failover lost locks`,
+			receiver.AnnotationSummary:     `orders\x1b[2J: a Redis failover`,
 			receiver.AnnotationDescription: "cause failover, confidence high, state new",
-			receiver.AnnotationEvidence:    "03:02:01.000 UTC became master (127.0.0.1:7002)\n03:02:01.000 UTC epoch 6\\nto 7",
-			receiver.AnnotationNext:        words.English.Next(incident.Failover),
+			receiver.AnnotationEvidence:    "03:02:01.000 UTC became master (127.0.0.1:7002)\n03:02:01.000 UTC epoch 6\\nto 7\n2026-05-03 03:02:01.000 UTC the day before",
+			receiver.AnnotationNext:        words.English.Next(incident.Incident{Cause: incident.Failover}),
 			receiver.AnnotationRunbook:     "http://d/docs/alerts/failover.md",
 		} {
 			if a.Annotations[name] != want {
@@ -79,8 +80,8 @@ func TestAlertIsNoSurerThanItsEvidence(t *testing.T) {
 		confidence incident.Confidence
 		want       string
 	}{
-		{incident.Failover, incident.High, "orders: a Redis failover lost locks"},
-		{incident.Failover, incident.Medium, "orders: probably a Redis failover lost locks"},
+		{incident.Failover, incident.High, "orders: a Redis failover"},
+		{incident.Failover, incident.Medium, "orders: probably a Redis failover"},
 		{incident.Deleted, incident.Low, "orders: possibly locks were removed from Redis"},
 		{incident.Bypass, incident.Medium, "orders: probably somebody wrote without a valid lock"},
 		{incident.Unknown, incident.Low, "orders: locks failed, cause unknown"},
@@ -138,9 +139,35 @@ func TestAlertBeginsWithTheEffect(t *testing.T) {
 			"cause degraded_peer, confidence high, state new; 7 events on 3 keys",
 		},
 		"refused for want of a lock": {
-			incident.Restart, incident.Effect{Refused: 690},
-			"orders: nothing was changed; a Redis process ended, and its memory with it",
-			"690 operations were refused and changed nothing; cause restart, confidence high, state new; 7 events on 3 keys",
+			incident.Restart, incident.Effect{Refused: 7780},
+			"orders: Redis is down: 7,780 operations refused",
+			"7,780 operations were refused and changed nothing; cause restart, confidence high, state new; 7 events on 3 keys",
+		},
+		"refused one": {
+			incident.Unreachable, incident.Effect{Refused: 1},
+			"orders: Redis cannot be reached: 1 operation refused",
+			"1 operation was refused and changed nothing; cause unreachable, confidence high, state new; 7 events on 3 keys",
+		},
+		"refused and in doubt": {
+			incident.Partition, incident.Effect{Refused: 81, Failures: 3, Unknown: 1, Undone: 2},
+			"orders: look at 1 operation; Redis does not answer: 81 operations refused",
+			"look at 1 operation, which may or may not have been committed. 2 operations were rolled back and changed nothing. " +
+				"81 operations were refused and changed nothing; cause partition, confidence high, state new; 3 failures in 7 events on 3 keys",
+		},
+		"a failover that lost no lock": {
+			incident.Failover, incident.Effect{Refused: 81},
+			"orders: Redis failover: 81 operations refused",
+			"81 operations were refused and changed nothing; cause failover, confidence high, state new; 7 events on 3 keys",
+		},
+		"a failover in which nobody had a lock": {
+			incident.Failover, incident.Effect{Without: 2},
+			"orders: the database alone guarded 2 operations; a Redis failover",
+			"2 operations were committed without a lock, guarded by the database alone; cause failover, confidence high, state new; 7 events on 3 keys",
+		},
+		"a failover that lost locks": {
+			incident.Failover, incident.Effect{Failures: 1, Undone: 1},
+			"orders: nothing was changed; a Redis failover lost locks",
+			"1 operation was rolled back and changed nothing; cause failover, confidence high, state new; 1 failure in 7 events on 3 keys",
 		},
 	} {
 		i := incident.Incident{Service: "orders", Cause: tt.cause, Confidence: incident.High, State: incident.New, Events: 7, Keys: 3, Effect: tt.effect}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/receiver"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
 	"github.com/belaygo/belay/internal/fail"
@@ -53,15 +54,21 @@ func (c *courier) round(ctx context.Context) error {
 		return err // what was sent must not be sent again
 	}
 	now := time.Now()
-	incidents, err := c.incidents(ctx, now)
+	current, err := c.cfg.Store.Current(ctx)
 	if err != nil {
 		return err
 	}
-	told, err := c.cfg.Store.Told(ctx, c.To.Name(), now.Add(-horizon))
-	if err != nil {
+	if current.Version == c.version && now.Before(c.next) {
+		return nil
+	}
+	if err := c.recall(ctx, current.Incidents); err != nil {
 		return err
 	}
-	due, silent := c.plan(now, incidents, told)
+	due, silent, wait := c.plan(now, current.Incidents)
+	if len(due)+len(silent) > 0 {
+		wait = 0 // it may not be sent now, and is no longer due if it is
+	}
+	c.version, c.next = current.Version, now.Add(min(wait, planEvery))
 	if err := c.log(ctx, &group{told: silent, reason: reasonSilent}, now, nil, 0); err != nil {
 		return err
 	}
@@ -70,6 +77,35 @@ func (c *courier) round(ctx context.Context) error {
 		return nil
 	}
 	return c.send(ctx, now, c.ready(now, due))
+}
+
+// recall reads what the receiver was sent of the incidents that are new here, and forgets
+// the incidents that are gone.
+func (c *courier) recall(ctx context.Context, incidents []*incident.Incident) error {
+	var fresh []string
+	for _, i := range incidents {
+		if _, ok := c.told[i.ID]; !ok {
+			fresh = append(fresh, i.ID)
+		}
+	}
+	if len(fresh) > 0 {
+		told, err := c.cfg.Store.Told(ctx, c.To.Name(), fresh)
+		if err != nil {
+			return err
+		}
+		for _, id := range fresh {
+			c.told[id] = told[id]
+		}
+	}
+	if len(c.told) == len(incidents) {
+		return nil
+	}
+	kept := make(map[string]store.Told, len(incidents))
+	for _, i := range incidents {
+		kept[i.ID] = c.told[i.ID]
+	}
+	c.told = kept
+	return nil
 }
 
 // ready leaves out the groups whose message was refused a while ago, and deletes
@@ -119,8 +155,10 @@ func (c *courier) deliver(ctx context.Context, g *group) (delivered bool, err er
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(stopGrace, cancel) })
 	defer stop()
 
+	message := c.notification(g, c.MaxAlerts)
+	c.escalated(message)
 	fail.Point("dispatch/before-send")
-	failed := c.To.Send(detached, c.notification(g, c.MaxAlerts))
+	failed := c.To.Send(detached, message)
 	fail.Point("dispatch/sent")
 	now := time.Now()
 	c.metrics.count(c.To.Name(), now, failed)
@@ -174,10 +212,11 @@ func (c *courier) log(ctx context.Context, g *group, at time.Time, failed error,
 		return nil
 	}
 	list := make([]store.Notification, 0, len(g.told))
-	for i := range g.told {
+	for _, i := range g.told {
 		n := store.Notification{
-			At: at, Receiver: c.To.Name(), Incident: g.told[i].ID, Reason: g.reason,
-			State: g.told[i].State, Cause: g.told[i].Cause, Attempts: attempts,
+			At: at, Receiver: c.To.Name(), Incident: i.ID, Reason: g.reason,
+			State: i.State, Cause: i.Cause, Severity: i.Severity(), Refused: i.Current().Refused,
+			Attempts: attempts,
 		}
 		if failed != nil {
 			n.Error = failed.Error()
@@ -197,6 +236,11 @@ func (c *courier) write(ctx context.Context, list []store.Notification) error {
 		return err
 	}
 	fail.Point("dispatch/logged")
+	for _, n := range c.unlogged {
+		if n.Error == "" {
+			c.told[n.Incident] = store.Told{At: n.At, State: n.State, Cause: n.Cause, Severity: n.Severity, Refused: n.Refused}
+		}
+	}
 	c.unlogged = nil
 	return nil
 }

@@ -147,3 +147,19 @@ func TestStoreFails(t *testing.T) {
 		n.expect(10 * time.Minute)
 	})
 }
+
+// While nothing changes, the store is not read for what was sent.
+func TestNothingChanges(t *testing.T) {
+	inBubble(t, nil, func(n *night) {
+		for _, id := range []string{"1", "2", "3"} {
+			n.save(id, "orders", incident.New)
+		}
+		n.expect(15*time.Second, "first notification: firing 3")
+		n.expect(3 * time.Hour)
+		n.store.mu.Lock()
+		defer n.store.mu.Unlock()
+		if n.store.asked != 1 {
+			t.Errorf("the store was read %d times for what was sent, want once", n.store.asked)
+		}
+	})
+}

@@ -9,22 +9,21 @@ import (
 	"slices"
 	"time"
 
-	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/receiver"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
 )
 
 const (
 	round = time.Second // between two looks at the store
-	// horizon is how long after its end an incident is still sent.
-	horizon  = 24 * time.Hour
-	maxPages = 20 // of incidents that are looked at in a round
+	// planEvery is the longest time between two plans, whatever has changed or is due: the
+	// clock may have been set.
+	planEvery = time.Minute
 )
 
 // Store has the incidents, and what was sent of them. *store.Store implements it.
 type Store interface {
-	Incidents(ctx context.Context, f store.IncidentFilter) ([]incident.Incident, error)
-	Told(ctx context.Context, receiver string, since time.Time) (map[string]store.Told, error)
+	Current(ctx context.Context) (store.Snapshot, error)
+	Told(ctx context.Context, receiver string, incidents []string) (map[string]store.Told, error)
 	AddNotifications(ctx context.Context, list []store.Notification) error
 }
 
@@ -37,6 +36,8 @@ type Sender interface {
 // Route is a receiver, with what is sent to it and when.
 type Route struct {
 	To             Sender
+	Services       []string // whose incidents; empty, or with "*" = of all
+	Severities     []string // empty = all
 	GroupBy        []string // labels: service, cause, cluster, shard, severity
 	GroupWait      time.Duration
 	GroupInterval  time.Duration
@@ -44,6 +45,9 @@ type Route struct {
 	Resolved       bool // whether to send that an incident is over
 	RatePerMinute  int  // 0 = no limit
 	MaxAlerts      int  // in one message; 0 = no limit
+	// EscalateAfter is how long an incident must be open without an acknowledgement before
+	// it is sent. 0 = it is sent in any case.
+	EscalateAfter time.Duration
 	// Continuous is for a receiver that forgets what is not repeated all the time.
 	// Repeats are not logged.
 	Continuous bool
@@ -83,32 +87,4 @@ func New(cfg Config) (*Dispatcher, error) {
 		names = append(names, r.To.Name())
 	}
 	return &Dispatcher{cfg: cfg, metrics: newMetrics(names)}, nil
-}
-
-// incidents returns those that are open, and those that ended a while ago.
-func (d *Dispatcher) incidents(ctx context.Context, now time.Time) ([]incident.Incident, error) {
-	open, err := d.pages(ctx, store.IncidentFilter{Open: true})
-	if err != nil {
-		return nil, err
-	}
-	over, err := d.pages(ctx, store.IncidentFilter{
-		States: []incident.State{incident.Resolved}, UpdatedSince: now.Add(-horizon),
-	})
-	return append(open, over...), err
-}
-
-func (d *Dispatcher) pages(ctx context.Context, f store.IncidentFilter) (all []incident.Incident, err error) {
-	f.Limit = store.MaxRows
-	for range maxPages {
-		page, err := d.cfg.Store.Incidents(ctx, f)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, page...)
-		if len(page) < f.Limit {
-			break
-		}
-		f.Before = page[len(page)-1].ID
-	}
-	return all, nil
 }

@@ -65,6 +65,33 @@ func TestWorseAndExplained(t *testing.T) {
 	})
 }
 
+// An outage that goes on is told with its numbers as they double, and at once when it has
+// become critical.
+func TestRefusedOperations(t *testing.T) {
+	inBubble(t, nil, func(n *night) {
+		refused := func(count int64, change ...func(*incident.Incident)) {
+			n.save("1", "orders", incident.Ongoing, append(change, func(i *incident.Incident) {
+				i.Effect.Refused, i.Rate.Refused = count, count
+			})...)
+		}
+		refused(3)
+		n.expect(15*time.Second, "first notification: firing 1")
+		refused(36)
+		n.expect(2*time.Second, "escalated: firing 1")
+		refused(81)
+		n.expect(4 * time.Minute)
+		n.expect(time.Minute+2*time.Second, "more refused: firing 1")
+		refused(161)
+		n.expect(time.Hour)
+		refused(7780)
+		n.expect(2*time.Second, "more refused: firing 1")
+		refused(70_000, acked)
+		n.expect(time.Hour)
+		n.save("1", "orders", incident.Resolved, func(i *incident.Incident) { i.Effect.Refused = 70_001 })
+		n.expect(6*time.Minute, "all alerts resolved: resolved 1")
+	})
+}
+
 // An incident that was over before anybody could be told is told all the same.
 func TestShort(t *testing.T) {
 	for _, resolved := range []bool{true, false} {

@@ -142,6 +142,8 @@ func (n *night) expect(after time.Duration, want ...string) {
 type memory struct {
 	mu        sync.Mutex
 	incidents map[string]incident.Incident
+	saves     int64
+	asked     int // calls of Told
 	log       []store.Notification
 	failing   bool
 }
@@ -150,6 +152,7 @@ func (m *memory) save(i incident.Incident) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.incidents[i.ID] = i
+	m.saves++
 }
 
 func (m *memory) setFailing(failing bool) {
@@ -158,24 +161,26 @@ func (m *memory) setFailing(failing bool) {
 	m.failing = failing
 }
 
-func (m *memory) Incidents(_ context.Context, f store.IncidentFilter) (found []incident.Incident, err error) {
+func (m *memory) Current(context.Context) (store.Snapshot, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	now := store.Snapshot{Version: m.saves + time.Now().Unix()/60}
 	for _, i := range m.incidents {
-		if i.State.Open() == f.Open && !i.UpdatedAt.Before(f.UpdatedSince) {
-			found = append(found, i)
+		if i.State.Open() || time.Since(i.UpdatedAt) <= store.Recent {
+			now.Incidents = append(now.Incidents, &i)
 		}
 	}
-	return found, nil
+	return now, nil
 }
 
-func (m *memory) Told(_ context.Context, receiver string, _ time.Time) (map[string]store.Told, error) {
+func (m *memory) Told(_ context.Context, receiver string, incidents []string) (map[string]store.Told, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.asked++
 	told := make(map[string]store.Told)
 	for _, n := range m.log {
-		if n.Receiver == receiver && n.Error == "" {
-			told[n.Incident] = store.Told{At: n.At, State: n.State, Cause: n.Cause}
+		if n.Receiver == receiver && n.Error == "" && slices.Contains(incidents, n.Incident) {
+			told[n.Incident] = store.Told{At: n.At, State: n.State, Cause: n.Cause, Severity: n.Severity, Refused: n.Refused}
 		}
 	}
 	return told, nil

@@ -22,6 +22,8 @@ const (
 	reasonRepeat   = "repeat interval elapsed"
 	reasonWorse    = "escalated"
 	reasonCause    = "cause found"
+	reasonUnacked  = "not acknowledged" // the first message to a receiver with EscalateAfter
+	reasonMore     = "more refused"
 	reasonDigest   = "digest"
 	reasonSilent   = "not sent" // the end of an incident, silenced, or to a receiver that does not want to hear of it
 )
@@ -33,23 +35,28 @@ const (
 	nothing  news = iota
 	goesOn        // sent, and open still
 	isNew         // open, and not sent since it began or came back
-	isWorse       // escalates
+	isWorse       // escalates, or is critical by now
+	hasGrown      // has refused twice as many operations as was sent
 	hasCause      // was sent with another cause
 	isOver        // sent as open, and resolved
 	wasShort      // over before it was sent that it began or came back
 )
 
-func newsOf(now time.Time, i *incident.Incident, told store.Told, known bool) news {
+func newsOf(now time.Time, i *incident.Incident, told store.Told) news {
+	known := told != store.Told{}
 	wasOpen := known && told.State.Open()
 	switch {
 	case i.Silenced() && i.State.Open():
 		return nothing
 	case i.State.Open() && !wasOpen:
 		return isNew
-	case i.State.Open() && i.State == incident.Escalating && told.State != incident.Escalating:
+	case i.State.Open() && i.State == incident.Escalating && told.State != incident.Escalating,
+		i.State.Open() && i.Severity() == "critical" && told.Severity == "warning":
 		return isWorse
 	case i.State.Open() && told.Cause != i.Cause:
 		return hasCause
+	case i.State.Open() && i.AckedBy == "" && told.Severity != "" && i.Current().Refused >= 2*max(told.Refused, 1): // an older version noted neither
+		return hasGrown
 	case i.State.Open():
 		return goesOn
 	case wasOpen:
@@ -65,13 +72,13 @@ type group struct {
 	key    string
 	labels map[string]string
 	reason string
-	told   []incident.Incident // the incidents of the message
-	last   time.Time           // when something of the group was sent last
+	told   []*incident.Incident // the incidents of the message
+	last   time.Time            // when something of the group was sent last
 }
 
 // member is an incident of a group with its news.
 type member struct {
-	incident.Incident
+	*incident.Incident
 	news news
 	told store.Told
 }
@@ -81,6 +88,10 @@ type member struct {
 type courier struct {
 	*Dispatcher
 	Route
+
+	version int64                 // of the snapshot that was planned for last
+	next    time.Time             // when to plan again, if the snapshot stays as it is
+	told    map[string]store.Told // what was sent of an incident last, by ID; zero: nothing
 
 	seen     map[string]time.Time // since when an incident waits to be sent, by ID
 	sent     map[string]time.Time // when a group was sent, where the log does not say it
@@ -98,19 +109,27 @@ func (d *Dispatcher) newCourier(r Route) *courier {
 	}
 	return &courier{
 		Dispatcher: d, Route: r, window: rate{limit: r.RatePerMinute},
-		seen: map[string]time.Time{}, sent: map[string]time.Time{},
+		told: map[string]store.Told{}, seen: map[string]time.Time{}, sent: map[string]time.Time{},
 		failures: map[string]int{}, notYet: map[string]time.Time{},
 	}
 }
 
-// plan returns the groups that are due now, and the incidents whose end is noted
-// without a message.
-func (c *courier) plan(now time.Time, incidents []incident.Incident, told map[string]store.Told) (due []group, silent []incident.Incident) {
+// never is longer than any wait.
+const never = time.Duration(math.MaxInt64)
+
+// plan returns the groups that are due now, the incidents whose end is noted without a
+// message, and how long it is until the next group is due if nothing changes.
+func (c *courier) plan(now time.Time, incidents []*incident.Incident) (due []group, silent []*incident.Incident, wait time.Duration) {
 	members := make(map[string][]member)
 	waiting := make(map[string]time.Time)
+	later := never // until an incident that the receiver does not get yet
 	for _, i := range incidents {
-		last, known := told[i.ID]
-		m := member{i, newsOf(now, &i, last, known), last}
+		last := c.told[i.ID]
+		if left := c.wants(now, i, last); left > 0 {
+			later = min(later, left)
+			continue
+		}
+		m := member{i, newsOf(now, i, last), last}
 		if m.news == isNew || m.news == wasShort {
 			waiting[i.ID] = cmp.Or(c.seen[i.ID], now)
 		}
@@ -121,22 +140,26 @@ func (c *courier) plan(now time.Time, incidents []incident.Incident, told map[st
 		if m.news == nothing {
 			continue
 		}
-		key := groupKey(c.groupOf(&i))
+		key := groupKey(c.groupOf(i))
 		members[key] = append(members[key], m)
 	}
 	c.seen = waiting
+	wait = later
 	for key, all := range members {
-		if g, ok := c.judge(now, key, all); ok {
+		g, left := c.judge(now, key, all)
+		if left <= 0 {
 			due = append(due, g)
+			continue
 		}
+		wait = min(wait, left)
 	}
 	slices.SortFunc(due, func(a, b group) int { return cmp.Compare(a.key, b.key) })
-	return due, silent
+	return due, silent, wait
 }
 
-// judge decides whether a group is due.
-func (c *courier) judge(now time.Time, key string, all []member) (group, bool) {
-	g := group{key: key, labels: c.groupOf(&all[0].Incident), last: c.sent[key]}
+// judge returns what is to be sent of a group, and how long it is until it is due.
+func (c *courier) judge(now time.Time, key string, all []member) (g group, left time.Duration) {
+	g = group{key: key, labels: c.groupOf(all[0].Incident), last: c.sent[key]}
 	count := make(map[news]int)
 	open, unattended := 0, 0
 	waited := now
@@ -158,23 +181,27 @@ func (c *courier) judge(now time.Time, key string, all []member) (group, bool) {
 		}
 	}
 	g.reason = reason(count, open)
-	if g.reason == "" {
+	if g.reason == reasonFirst && c.EscalateAfter > 0 {
+		g.reason = reasonUnacked
+	}
+	switch known := count[goesOn] + count[hasGrown] + count[isOver]; {
+	case g.reason == "" && unattended == 0:
+		return g, never
+	case g.reason == "":
 		g.reason = reasonRepeat
-		return g, unattended > 0 && now.Sub(g.last) >= c.RepeatInterval
-	}
-	switch known := count[goesOn] + count[isOver]; {
+		return g, c.RepeatInterval - now.Sub(g.last)
 	case count[isWorse]+count[hasCause] > 0: // what people wait for, and at most once each
-		return g, true
+		return g, 0
 	case known > 0:
-		return g, now.Sub(g.last) >= c.GroupInterval
+		return g, c.GroupInterval - now.Sub(g.last)
 	}
-	return g, now.Sub(waited) >= c.GroupWait
+	return g, c.GroupWait - now.Sub(waited)
 }
 
 // reason returns why a group with these news is sent, "" if it only goes on.
 func reason(count map[news]int, open int) string {
 	fresh := count[isNew] + count[wasShort]
-	known := count[goesOn] + count[isWorse] + count[hasCause] + count[isOver]
+	known := count[goesOn] + count[isWorse] + count[hasCause] + count[hasGrown] + count[isOver]
 	switch {
 	case fresh > 0 && known == 0:
 		return reasonFirst
@@ -184,6 +211,8 @@ func reason(count map[news]int, open int) string {
 		return reasonWorse
 	case count[hasCause] > 0:
 		return reasonCause
+	case count[hasGrown] > 0:
+		return reasonMore
 	case count[isOver] > 0 && open == 0:
 		return reasonOver
 	case count[isOver] > 0:

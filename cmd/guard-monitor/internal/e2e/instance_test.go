@@ -134,7 +134,8 @@ func (i *instance) open(log *slog.Logger) (engine, error) {
 	if i.do == "sell" {
 		return openSwitch(log)
 	}
-	return redislock.Open(&redis.UniversalOptions{Addrs: strings.Split(os.Getenv("BELAY_REDIS_ADDRS"), ",")}, redislock.Config{})
+	// The second layer is to find the losses, not the server's report before it.
+	return redislock.Open(&redis.UniversalOptions{Addrs: strings.Split(os.Getenv("BELAY_REDIS_ADDRS"), ",")}, redislock.Config{NoTracking: true})
 }
 
 // engine is a lock.Engine that is closed after use.

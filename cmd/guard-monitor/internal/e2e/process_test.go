@@ -16,8 +16,8 @@ import (
 func build(t *testing.T, pkg string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), filepath.Base(pkg))
-	if out, err := exec.Command("go", "build", "-o", path, pkg).CombinedOutput(); err != nil {
-		t.Fatalf("go build %s: %v\n%s", pkg, err, out)
+	if err := testproc.Build(".", pkg, path); err != nil {
+		t.Fatal(err)
 	}
 	return path
 }

@@ -88,7 +88,8 @@ func (r *serviceRole) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	engine, err := redislock.Open(&redis.UniversalOptions{Addrs: r.Redis}, redislock.Config{})
+	// The second layer is to find the losses, not the server's report before it.
+	engine, err := redislock.Open(&redis.UniversalOptions{Addrs: r.Redis}, redislock.Config{NoTracking: true})
 	if err != nil {
 		return err
 	}
@@ -229,8 +230,8 @@ func outcome(err error) string {
 		return "lost"
 	case errors.Is(err, guard.ErrUnknown):
 		return "unknown"
-	case errors.As(err, &conflict):
-		return "conflict"
+	case errors.Is(err, guard.ErrBusy) && errors.As(err, &conflict):
+		return "overtaken"
 	}
 	return "error: " + err.Error()
 }

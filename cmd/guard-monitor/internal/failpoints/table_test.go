@@ -49,7 +49,7 @@ const (
 	nothing           blindSpot = "" // no lock has failed, or another process reports it
 	killedBeforeEvent blindSpot = "A process that is killed between the refusal of its write, or its rollback, and the commit of the event"
 	lateHolderDied    blindSpot = "A commit by a holder that had lost its lock and died before it could report, unless it came after the next holder's snapshot."
-	severalRows       blindSpot = "Where one key protects several rows: a write to one of them by a holder that had lost the lock, and died before it could report or whose release was not answered. The caller gets a conflict, or the verdict on another of the rows if it met that one."
+	severalRows       blindSpot = "Where one key protects several rows: a write to one of them by a holder that had lost the lock, and died before it could report or whose release was not answered. The caller's change is made again, or the caller gets `ErrBusy`, or the verdict on another of the rows if it met that one."
 )
 
 // The way of an event from the guard to the broker.

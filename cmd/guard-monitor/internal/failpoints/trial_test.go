@@ -183,7 +183,7 @@ func (c *trial) heirEnds() (events int) {
 	switch {
 	case !c.from(c.effect, c.point):
 	case c.do == custom: // the blind spot severalRows
-		want = "conflict"
+		want = "overtaken"
 		c.excused.Add(1)
 	default:
 		want, events = "intercepted", 1

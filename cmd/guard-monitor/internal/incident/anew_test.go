@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/watch"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/words"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -40,6 +42,45 @@ func TestEvidenceIsBroughtUpToDate(t *testing.T) {
 	b.round(6 * time.Second)
 	if again := b.incidents(1)[0]; !again.UpdatedAt.Equal(after.UpdatedAt) {
 		t.Errorf("updated at %v, want %v", again.UpdatedAt, after.UpdatedAt)
+	}
+}
+
+// A node that dies again while its first death is still an incident is down: the evidence is
+// about the last time.
+func TestSecondDeath(t *testing.T) {
+	for name, back := range map[string]func() watch.Entry{
+		"restarted": func() watch.Entry { return restartOver(-1, 0) },
+		"answers":   func() watch.Entry { return up(-1, 0, 0) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			dies := func() {
+				b.saw(down(-1, 1))
+				b.send("k", withoutLock)
+				b.round(6 * time.Second)
+			}
+			title := func(want string) {
+				t.Helper()
+				i := b.incidents(1)[0]
+				if got := words.English.Title(i); got != want {
+					t.Errorf("%q, want %q:\n%s", got, want, evidence(i))
+				}
+			}
+			dies()
+			title("Redis is down")
+			b.saw(back())
+			b.round(6 * time.Second)
+			title("Redis was down")
+			b.round(10 * time.Second)
+			dies()
+			title("Redis is down")
+			b.round(6 * time.Second)
+			title("Redis is down")
+			b.saw(back())
+			b.round(6 * time.Second)
+			title("Redis was down")
+		})
 	}
 }
 

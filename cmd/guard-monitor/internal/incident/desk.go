@@ -92,7 +92,8 @@ type explained struct {
 
 // explain gathers the facts on an event and explains it by them.
 func (d *desk) explain(ctx context.Context, r Received) (explained, error) {
-	f := Facts{Event: d.clocks.correct(r.Event), Behind: d.clocks.behind(r.Event)}
+	f := Facts{Behind: d.clocks.behind(r.Event)}
+	f.Event, f.Says = believed(d.clocks.correct(r.Event), r.At)
 	at, watched := d.locate(r.Event.Place)
 	f.Watched, f.Cluster, f.SeenAt = watched, at.Cluster, at.SeenAt
 	x := explained{Received: r, cluster: at.Cluster, shard: at.Shard}
@@ -112,12 +113,18 @@ func (d *desk) explain(ctx context.Context, r Received) (explained, error) {
 		return x, err
 	}
 	x.Explanation = Explain(f)
-	if x.Cause == UnknownCommit { // it is about the database, wherever the lock is
+	switch {
+	case x.Cause == UnknownCommit: // it is about the database, wherever the lock is
 		x.cluster, x.shard = "", ""
+	case x.Everywhere, slices.Contains(ofCallers, x.Cause):
+		x.shard = ""
 	}
 	x.key = GroupKey(r.Event.Service, x.Cause, x.cluster, x.shard)
 	return x, nil
 }
+
+// ofCallers are the causes that lie with those who have locks, wherever these are kept.
+var ofCallers = []Cause{Overrun, Bypass, DegradedPeer}
 
 // locate returns where a lock is kept, if a watched Redis keeps it.
 func (t *Tracker) locate(p notify.Place) (watch.Location, bool) {
@@ -178,17 +185,13 @@ func (d *desk) others(ctx context.Context, ev notify.Event, from, to time.Time) 
 	}
 	wide := d.clocks.widest()
 	from, to = from.Add(-wide), to.Add(wide)
-	same, err := relate(ctx, d.writers, d.cfg.Store.Writers, ev.Key, from, to)
-	degraded, err2 := relate(ctx, d.degraded, d.cfg.Store.DegradedEvents, ev.Service, from, to)
-	others := slices.Concat(same, degraded)
-	for i, other := range others {
-		others[i] = d.clocks.correct(other)
-	}
-	return others, errors.Join(err, err2)
+	same, err := d.relate(ctx, d.writers, d.cfg.Store.Writers, ev.Key, from, to)
+	degraded, err2 := d.relate(ctx, d.degraded, d.cfg.Store.DegradedEvents, ev.Service, from, to)
+	return slices.Concat(same, degraded), errors.Join(err, err2)
 }
 
-// relate reads related events once.
-func relate(ctx context.Context, have map[related][]notify.Event,
+// relate reads related events once, with their times as they are by this host's clock.
+func (d *desk) relate(ctx context.Context, have map[related][]notify.Event,
 	read func(ctx context.Context, name string, from, to time.Time) ([]Received, error), name string, from, to time.Time,
 ) ([]notify.Event, error) {
 	key := related{name, from.Unix() / 60, to.Unix()/60 + 1}
@@ -201,7 +204,7 @@ func relate(ctx context.Context, have map[related][]notify.Event,
 	}
 	list := make([]notify.Event, len(received))
 	for i, r := range received {
-		list[i] = r.Event
+		list[i], _ = believed(d.clocks.correct(r.Event), r.At)
 	}
 	have[key] = list
 	return list, nil
@@ -254,7 +257,7 @@ func (d *desk) place(ctx context.Context, x explained) (*Incident, error) {
 	}
 	switch {
 	case i == nil, !i.State.Open() && d.now.Sub(i.ResolvedAt) > regress:
-		i = d.begin(x.Event.Service, x.Cause, x.key, x.Event.CaughtAt)
+		i = d.begin(x.Event.Service, x.Cause, x.key, CaughtAt(x.Event, x.At))
 		i.locate(x)
 	case !i.State.Open():
 		d.reopen(i)

@@ -6,7 +6,7 @@ import (
 
 // Effect counts what became of the operations of an incident's events.
 type Effect struct {
-	Failures  int64 `json:"-"`            // operations whose lock failed, or whose commit is in doubt: the next three
+	Failures  int64 `json:"-"`            // operations whose lock failed, or whose commit is or was in doubt: the next three, and commits found to have taken effect
 	Undone    int64 `json:"rolled_back"`  // that were rolled back
 	Committed int64 `json:"committed"`    // that were committed
 	Unknown   int64 `json:"unknown"`      // of which neither is known
@@ -30,6 +30,8 @@ func EffectOf(v notify.Verdict, o notify.Outcome, count int64) (e Effect) {
 	case v == notify.VerdictDegraded: // its begin, or none that took effect
 	case o == notify.OutcomeUnknown:
 		e.Failures, e.Unknown = count, count
+	case v == notify.VerdictUnknownCommit && o == notify.OutcomeCommitted: // settled, with a lock that was well
+		e.Failures = count
 	case o == notify.OutcomeCommitted:
 		e.Failures, e.Committed = count, count
 	default:

@@ -31,9 +31,11 @@ const (
 
 	// What else was reported, or not.
 	EarlierHolder Kind = "earlier_holder"  // the next rows may have hit an earlier holder
+	AlsoHeld      Kind = "also_held"       // the next row is of an operation that held the key of Report, too
 	NoOtherHolder Kind = "no_other_holder" // neither another holder nor a peer of Service reported anything
 	PeerWithout   Kind = "peer_without"    // instance Node worked without the lock, For before the event, as it could not reach Redis
 	ClockOff      Kind = "clock_off"       // the clock of instance Node is behind by For
+	ClockWrong    Kind = "clock_wrong"     // the clock of instance Node said From: the event is dated by its arrival
 	NotExplained  Kind = "not_explained"   // guard-monitor failed
 	LastHeartbeat Kind = "last_heartbeat"  // of Service, from instance Node, which beats every For
 	NoHeartbeat   Kind = "no_heartbeat"    // since From
@@ -55,8 +57,8 @@ const (
 // Kinds are all kinds.
 var Kinds = []Kind{
 	Reported, Seen, NotTheMaster, NothingLost, MasterMissing, KeysKept, ProcessMissing, NodeMissing, EvictedUnknown,
-	DeletedUnknown, RoutineUnknown, FlushedBefore, FlushedOne, NotExpired, EarlierHolder, NoOtherHolder, PeerWithout,
-	ClockOff, NotExplained, LastHeartbeat, NoHeartbeat, Switched, Healthy, Unwell, NoNode, NotWatched, TooLongAgo, NeverAnswered,
+	DeletedUnknown, RoutineUnknown, FlushedBefore, FlushedOne, NotExpired, EarlierHolder, AlsoHeld, NoOtherHolder,
+	PeerWithout, ClockOff, ClockWrong, NotExplained, LastHeartbeat, NoHeartbeat, Switched, Healthy, Unwell, NoNode, NotWatched, TooLongAgo, NeverAnswered,
 	NotLookedAt, NobodyLooked, Sentence,
 }
 

@@ -13,6 +13,9 @@ func Explain(f Facts) Explanation {
 	if f.Behind != 0 {
 		x.Evidence = append(x.Evidence, corrected(f.Event, f.Behind))
 	}
+	if !f.Says.IsZero() {
+		x.Evidence = append(x.Evidence, disbelieved(f.Event, f.Says))
+	}
 	for i := range x.Evidence {
 		e := &x.Evidence[i]
 		e.At, e.From, e.To = f.writable(e.At), f.writable(e.From), f.writable(e.To)

@@ -175,6 +175,14 @@ func TestExplain(t *testing.T) {
 		{name: "another holder that wrote nothing", event: overlap(intruded), others: events{other(func(ev *notify.Event) {
 			expired(ev)
 		})}, cause: incident.Bypass, confidence: incident.Medium},
+		{name: "late holder that reports another of its keys", event: overlap(intruded), others: events{other(func(ev *notify.Event) {
+			expired(ev)
+			ev.Outcome, ev.Keys, ev.Key = notify.OutcomeCommitted, []string{ev.Key, "sku:7"}, "sku:7"
+		})}, cause: incident.Overrun, confidence: incident.High, rows: []string{`lock on key "sku:7" was lost`, `held key "order:1", too`}},
+		{name: "a holder of other keys", event: overlap(intruded), others: events{other(func(ev *notify.Event) {
+			expired(ev)
+			ev.Outcome, ev.Keys, ev.Key = notify.OutcomeCommitted, []string{"sku:7", "sku:8"}, "sku:7"
+		})}, cause: incident.Bypass, confidence: incident.Medium},
 		{name: "a holder of another key", event: overlap(intruded), others: events{other(func(ev *notify.Event) { ev.Key = "order:2" })},
 			cause: incident.Bypass, confidence: incident.Medium},
 		{name: "a holder long before", event: overlap(intruded), others: events{other(func(ev *notify.Event) {
@@ -208,6 +216,12 @@ func TestExplain(t *testing.T) {
 			cause: incident.Restart, confidence: incident.Medium, rows: []string{"refused operations", "down at -3"}},
 		{name: "refused in a failover", event: refused(), timeline: []watch.Entry{down(-3, 1), failover(-1)},
 			cause: incident.Failover, confidence: incident.Medium},
+		{name: "refused by a silent node whose place another took later", event: refused(), timeline: []watch.Entry{down(-1, 0), failover(3)},
+			cause: incident.Failover, confidence: incident.Medium, rows: []string{"failover at 3", "3s after the event", "down at -1"}},
+		{name: "refused by a node that stood still, and was replaced", event: refused(), timeline: []watch.Entry{down(-1, 0), failover(3), up(-2, 9, 1)},
+			cause: incident.Partition, confidence: incident.Medium, rows: []string{"failover at 3", "up at 9"}},
+		{name: "refused for long by a silent node whose place another took", event: refused(), timeline: []watch.Entry{down(-300, 0), failover(-296)},
+			cause: incident.Failover, confidence: incident.Medium, rows: []string{"failover at -296"}},
 		{name: "refused, with Redis well", event: refused(), cause: incident.Unreachable, confidence: incident.Medium,
 			rows: []string{"answered guard-monitor"}},
 		{name: "refused by a cluster that is down", event: refused(), timeline: []watch.Entry{entry(watch.ClusterDown, -3, nil)},

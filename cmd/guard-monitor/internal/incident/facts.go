@@ -13,6 +13,7 @@ import (
 type Facts struct {
 	Event   notify.Event
 	Behind  time.Duration // how much its instance's clock is behind, which its times here are not
+	Says    time.Time     // when it was caught by its instance's clock, if that is wrong by so much that its times here are not the event's; else zero
 	Watched bool          // the node of the event belongs to a Redis that is watched
 	Cluster string        // its name
 	// SeenAt is when that Redis was last looked at, zero if it never answered:

@@ -1,6 +1,7 @@
 package incident
 
 import (
+	"slices"
 	"time"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/watch"
@@ -13,6 +14,11 @@ type fault struct {
 	at         time.Time // when it was seen
 	rows       []watch.Entry
 	notes      []Kind // what restricts it
+}
+
+// after reports whether another fault was over when this one was seen.
+func (x fault) after(other fault) bool {
+	return !slices.ContainsFunc(other.rows, func(e watch.Entry) bool { return !e.At.Before(x.at) })
 }
 
 // fault returns what happened to the lock's node in the window: a takeover or a
@@ -220,6 +226,42 @@ func (f Facts) tookOver(split watch.Entry) bool {
 // renewals are tried from a third of the time to live on.
 func (f Facts) longEnough(e watch.Entry) bool {
 	return time.Duration(e.Numbers[watch.SilentMS])*time.Millisecond >= f.Event.TTL/2
+}
+
+// together is how long apart the nodes of several shards may fail in one accident.
+const together = 30 * time.Second
+
+// everywhere reports whether another shard failed in the same accident, or was flushed with
+// the same command.
+func (f Facts) everywhere(x fault) bool {
+	first := x.rows[0]
+	for _, e := range f.Timeline {
+		if e.Shard != "" && e.Shard != first.Shard && apart(e, first) <= together &&
+			(failed(e) || e.Kind == watch.Flush && x.cause == Flushed) {
+			return true
+		}
+	}
+	return false
+}
+
+// apart is how much time lies between two changes at least. Each lies between Since and At: a
+// node that is seen to be restarted may have been away for long.
+func apart(a, b watch.Entry) time.Duration {
+	return max(a.Since.Sub(b.At), b.Since.Sub(a.At), 0)
+}
+
+// failed reports whether an entry says that a shard lost its master.
+func failed(e watch.Entry) bool {
+	switch e.Kind {
+	case watch.Failover:
+		return true
+	case watch.Restart:
+		return e.Numbers[watch.WasMaster] == 1
+	case watch.Down:
+		return e.Names[watch.Role] == "master"
+	default:
+		return false
+	}
 }
 
 // eviction finds that keys went from the node.

@@ -70,7 +70,7 @@ func (t *Tracker) groupBatch(ctx context.Context, now time.Time, events []Receiv
 		if err != nil {
 			return err
 		}
-		i.count(now, EffectOf(r.Event.Verdict, r.Event.Outcome, int64(r.Event.Count)).Failures)
+		i.count(now, EffectOf(r.Event.Verdict, r.Event.Outcome, int64(r.Event.Count)))
 	}
 	if err := d.save(ctx); err != nil {
 		return err
@@ -84,9 +84,9 @@ func (t *Tracker) groupBatch(ctx context.Context, now time.Time, events []Receiv
 // fresh is how long an incident is new.
 const fresh = time.Minute
 
-// count moves an incident's state on by n failures.
-func (i *Incident) count(now time.Time, n int64) {
-	i.Rate.add(now, n)
+// count moves an incident's state on by what became of the operations of one event.
+func (i *Incident) count(now time.Time, e Effect) {
+	i.Rate.add(now, e)
 	switch {
 	case i.Rate.escalates():
 		i.State = Escalating

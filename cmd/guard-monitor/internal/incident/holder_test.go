@@ -103,7 +103,8 @@ type instance struct {
 }
 
 func newInstance(name string, db *gorm.DB, addrs []string, ttl time.Duration, p notify.Publisher) (*instance, error) {
-	engine, err := redislock.Open(&redis.UniversalOptions{Addrs: addrs}, redislock.Config{})
+	// A loss is to be found by the write that comes late, not by the server's report before it.
+	engine, err := redislock.Open(&redis.UniversalOptions{Addrs: addrs}, redislock.Config{NoTracking: true})
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/watch"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -113,17 +114,31 @@ type Received struct {
 }
 
 // Severity is how urgent an incident is: critical if the outcome of some operations
-// is unknown or a service is silent, else warning.
+// is unknown, if operations are refused and that goes on, or if a service is silent, else
+// warning. What was critical stays so until it comes back: an alert whose labels change is
+// another alert to those who receive it.
 func (i Incident) Severity() string {
-	if i.Effect.Unknown > 0 || i.Cause == HeartbeatSilent {
+	if i.Effect.Unknown > 0 || i.Rate.critical() || i.Cause == HeartbeatSilent {
 		return "critical"
 	}
 	return "warning"
 }
 
+// Current is what became of the operations, with those alone as refused that were refused
+// since the incident began or came back.
+func (i Incident) Current() Effect {
+	e := i.Effect
+	if i.Regressed > 0 {
+		e.Refused = i.Rate.Refused
+	}
+	return e
+}
+
 // SeverityOf is the severity that one event gives an incident.
 func SeverityOf(ev notify.Event) string {
-	return Incident{Effect: EffectOf(ev.Verdict, ev.Outcome, int64(ev.Count))}.Severity()
+	i := Incident{Effect: EffectOf(ev.Verdict, ev.Outcome, int64(ev.Count))}
+	i.Rate.add(ev.CaughtAt, i.Effect)
+	return i.Severity()
 }
 
 // keyVersion is raised when the grouping changes, so that old incidents keep
@@ -142,7 +157,7 @@ func GroupKey(service string, cause Cause, cluster, shard string) string {
 // DocLink returns where a cause is described.
 func DocLink(c Cause) string { return "docs/alerts/" + string(c) + ".md" }
 
-// MaxHeartbeats bounds the heartbeats that are kept and read at once.
+// MaxHeartbeats is how many heartbeats are kept, besides the last of each service.
 const MaxHeartbeats = 10_000
 
 // Heartbeat says that an instance of a service runs and can report.
@@ -153,6 +168,7 @@ type Heartbeat struct {
 	Every      time.Duration `json:"-"`           // how often it beats
 	ReceivedAt time.Time     `json:"received_at"` // by this host's clock
 	Record     Record        `json:"-"`           // zero: it has one engine, or knows nothing
+	Sender     string        `json:"-"`           // who is known to have sent it; not read from the store
 }
 
 // Clock is what heartbeats show of the clock of an instance.
@@ -177,13 +193,14 @@ type Explanation struct {
 	Cause      Cause
 	Confidence Confidence
 	Evidence   []Evidence
+	Everywhere bool // what happened is not of one shard
 }
 
 // maxEvidence bounds the rows of an incident.
 const maxEvidence = 20
 
-// believe takes over the explanation of an event if it has better evidence, or is
-// a newer one of the event that the evidence is about. It reports whether it did.
+// believe takes over the explanation of an event if it has better evidence, is about a later
+// outage, or is a newer one of the event that the evidence is about. It reports whether it did.
 func (i *Incident) believe(x Explanation, event string) bool {
 	evidence := x.Evidence
 	known, moved := mentions(i.Evidence)
@@ -193,6 +210,9 @@ func (i *Incident) believe(x Explanation, event string) bool {
 		if len(evidence) > maxEvidence || containsAll(i.Evidence, x.Evidence) {
 			return false
 		}
+	case later(x.Evidence, known):
+	case later(known, x.Evidence):
+		return false
 	case x.Confidence.weight() > i.Confidence.weight():
 	case event != i.Exemplar, x.Confidence == i.Confidence && slices.EqualFunc(x.Evidence, known, Evidence.same):
 		return false
@@ -201,6 +221,28 @@ func (i *Incident) believe(x Explanation, event string) bool {
 	evidence = slices.Concat(evidence, moved)
 	i.Evidence = evidence[:min(len(evidence), maxEvidence)]
 	return true
+}
+
+// later reports whether rows are about an outage that began after the one of others was over.
+func later(rows, others []Evidence) bool {
+	began, _ := outageIn(rows)
+	_, over := outageIn(others)
+	return !began.IsZero() && !over.IsZero() && began.After(over)
+}
+
+// outageIn returns when a node was first seen to be away, and last seen to be back, as far
+// as rows say so.
+func outageIn(rows []Evidence) (began, over time.Time) {
+	for _, r := range rows {
+		switch {
+		case r.Kind != Seen || r.Entry == nil:
+		case began.IsZero() && r.Entry.Kind == watch.Down:
+			began = r.Entry.At
+		case r.Entry.Kind == watch.Up, r.Entry.Kind == watch.Restart:
+			over = r.Entry.At
+		}
+	}
+	return began, over
 }
 
 func containsAll(rows, others []Evidence) bool {

@@ -1,6 +1,7 @@
 package incident
 
 import (
+	"slices"
 	"time"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/text"
@@ -29,7 +30,7 @@ func (f Facts) intruder() Explanation {
 	}
 	if found {
 		rows = append(rows, Evidence{At: f.Event.CaughtAt, Node: f.Event.Instance, Kind: EarlierHolder})
-		return Explanation{Cause: x.cause, Confidence: Low, Evidence: append(rows, f.rows(x)...)}
+		return f.by(x, Low, rows)
 	}
 	health, healthy := f.health(w)
 	rows = append(rows, health)
@@ -60,18 +61,24 @@ func (f Facts) beforeGrant(w window) window {
 	return w
 }
 
-// lateHolder finds another holder of the key that reports to have lost the lock and
-// yet may have written: the cause of that loss explains both.
+// lateHolder finds another holder of the key that reports to have lost a lock and
+// yet may have written: the cause of that loss explains both. Of the locks that an
+// operation loses, it reports one.
 func (f Facts) lateHolder(rows []Evidence) (Explanation, bool) {
+	key := f.Event.Key
 	for _, other := range f.Others {
 		wrote := other.Outcome == notify.OutcomeCommitted || other.Outcome == notify.OutcomeUnknown
-		if other.Key != f.Event.Key || other.ID == f.Event.ID || other.Verdict == notify.VerdictDegraded || !wrote ||
+		if other.Key != key && !slices.Contains(other.Keys, key) || other.ID == f.Event.ID || other.Verdict == notify.VerdictDegraded || !wrote ||
 			other.Owner == f.Event.Owner || !f.together(other) {
 			continue
 		}
 		his := f
 		his.Event, his.Others = other, nil
 		x := his.explain()
+		if other.Key != key {
+			rows = append(rows, Evidence{At: other.CaughtAt, Node: text.Clip(other.Instance, maxName), Kind: AlsoHeld,
+				Report: &Report{Key: text.Clip(key, maxName)}})
+		}
 		x.Evidence = append(rows, x.Evidence...)
 		return x, true
 	}
@@ -153,11 +160,14 @@ func (f Facts) outage(own Cause, sure Confidence) Explanation {
 	rows := []Evidence{f.itself()}
 	w := window{f.Event.CaughtAt.Add(-degradedFor), f.Event.CaughtAt}
 	x, found := f.fault(w)
-	if !found || x.cause == Eviction {
-		x, found = f.still(w)
+	if now, away := f.still(w); !found || x.cause == Eviction || away && now.after(x) {
+		x, found = now, away
+	}
+	if found && x.cause == Partition { // whose place another node may have taken since
+		x = f.succeeded(x)
 	}
 	if found {
-		return Explanation{Cause: x.cause, Confidence: Medium, Evidence: append(rows, f.rows(x)...)}
+		return f.by(x, Medium, rows)
 	}
 	if e, ok := f.stopped(w); ok {
 		if own == Unreachable {

@@ -52,46 +52,46 @@ func (t *Tracker) listen(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	d := t.desk(now)
-	known := make(map[string]bool)
-	for _, h := range beats {
-		known[h.Service] = true
-		if err := d.heard(ctx, h); err != nil {
-			return err
-		}
-	}
-	if len(beats) >= MaxHeartbeats { // a missing one may only not have been read
-		return d.save(ctx)
-	}
 	open, err := t.cfg.Store.OpenIncidents(ctx)
 	if err != nil {
 		return err
 	}
-	for _, i := range open { // of services that were taken out of service
-		if i.Cause == HeartbeatSilent && !known[i.Service] {
-			d.incidents[i.ID] = &i
-			d.resolve(&i)
+	d := t.desk(now)
+	silent := make(map[string]*Incident) // by service
+	for n := range open {
+		if i := &open[n]; i.Cause == HeartbeatSilent {
+			silent[i.Service], d.incidents[i.ID] = i, i
 		}
+	}
+	for _, h := range beats {
+		if err := d.heard(ctx, h, silent[h.Service]); err != nil {
+			return err
+		}
+		delete(silent, h.Service)
+	}
+	for _, i := range silent { // of services that were taken out of service
+		d.resolve(i)
 	}
 	return d.save(ctx)
 }
 
-// heard judges a service by its last heartbeat.
-func (d *desk) heard(ctx context.Context, h Heartbeat) error {
-	key := GroupKey(h.Service, HeartbeatSilent, "", "")
-	i, err := d.last(ctx, key)
-	if err != nil {
-		return err
-	}
-	open := i != nil && i.State.Open()
+// heard judges a service by its last heartbeat. open is the incident of its silence, nil
+// if there is none.
+func (d *desk) heard(ctx context.Context, h Heartbeat, open *Incident) error {
 	patience := max(d.cfg.SilentAfter, 3*h.Every)
 	silent := d.now.Sub(quietSince(d.heardSince(h.Service), h.ReceivedAt, d.now)) > patience
 	switch age := d.now.Sub(h.ReceivedAt); {
-	case open && -clockSet <= age && age <= patience:
-		d.resolve(i)
+	case open != nil && -clockSet <= age && age <= patience:
+		d.resolve(open)
 		return nil
-	case open || !silent:
+	case open != nil || !silent:
 		return nil
+	}
+	key := GroupKey(h.Service, HeartbeatSilent, "", "")
+	i, err := d.last(ctx, key)
+	switch {
+	case err != nil:
+		return err
 	case i == nil || d.now.Sub(i.ResolvedAt) > regress:
 		i = d.begin(h.Service, HeartbeatSilent, key, h.ReceivedAt)
 	default:

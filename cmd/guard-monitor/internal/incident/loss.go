@@ -119,7 +119,12 @@ func (f Facts) because(x fault, rows []Evidence) Explanation {
 	if c == High && f.Event.Loss == "" && f.Event.HolderAtConflict != notify.HolderOther && f.Event.HolderAtConflict != notify.HolderNone {
 		c = Medium // the holder does not say that the lock was gone
 	}
-	return Explanation{Cause: x.cause, Confidence: c, Evidence: append(rows, f.rows(x)...)}
+	return f.by(x, c, rows)
+}
+
+// by is the explanation by a fault, as sure as is said.
+func (f Facts) by(x fault, sure Confidence, rows []Evidence) Explanation {
+	return Explanation{Cause: x.cause, Confidence: sure, Evidence: append(rows, f.rows(x)...), Everywhere: f.everywhere(x)}
 }
 
 func (f Facts) unknown(rows ...Evidence) Explanation {

@@ -24,12 +24,20 @@ func (n news) hear(ev notify.Event) {
 	case notify.VerdictDegraded:
 		n.services[ev.Service] = true
 	case notify.VerdictUnknownCommit:
-		n.keys[ev.Key] = true
+		n.wrote(ev)
 	case notify.VerdictLost:
 		if ev.Outcome == notify.OutcomeCommitted || ev.Outcome == notify.OutcomeUnknown {
-			n.keys[ev.Key] = true
+			n.wrote(ev)
 		}
 	case notify.VerdictOverlap, notify.VerdictUnavailable:
+	}
+}
+
+// wrote notes the keys of an operation that may have written without their locks.
+func (n news) wrote(ev notify.Event) {
+	n.keys[ev.Key] = true
+	for _, key := range ev.Keys {
+		n.keys[key] = true
 	}
 }
 

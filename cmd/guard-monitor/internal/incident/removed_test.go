@@ -67,7 +67,7 @@ func (way removal) test(t *testing.T, s *stage, key string) {
 		way.remove(s, sh.Master, key)
 	})
 	i := s.explained(key, way.cause, way.row+sh.Master)
-	if i.Confidence != way.confidence || i.Shard != sh.Name {
+	if i.Confidence != way.confidence || !isOf(sh, i) {
 		t.Errorf("confidence %s, shard %s, want %s, %s", i.Confidence, i.Shard, way.confidence, sh.Name)
 	}
 }

@@ -123,6 +123,7 @@ func (d *desk) judge(ctx context.Context, r Received, moved map[string]map[strin
 	}
 	x.Event = notify.Event{ // all that is needed below: there may be many
 		ID: x.Event.ID, Service: x.Event.Service, CaughtAt: x.Event.CaughtAt, Place: x.Event.Place, Count: x.Event.Count,
+		Verdict: x.Event.Verdict, Outcome: x.Event.Outcome,
 	}
 	if list := moved[i.ID][x.key]; len(list) > 0 && x.Confidence.weight() <= list[0].Confidence.weight() {
 		x.Evidence = nil
@@ -162,6 +163,7 @@ func (d *desk) relocate(ctx context.Context, id string, byKey map[string][]expla
 			if target, err = d.place(ctx, x); err != nil {
 				return err
 			}
+			target.Rate.weigh(EffectOf(x.Event.Verdict, x.Event.Outcome, int64(x.Event.Count)))
 		}
 	}
 	if whole {

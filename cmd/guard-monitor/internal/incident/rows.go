@@ -13,8 +13,10 @@ import (
 func (f Facts) itself() Evidence {
 	ev := f.Event
 	r := Report{Verdict: ev.Verdict, Outcome: ev.Outcome, Service: text.Clip(ev.Service, maxName), Key: text.Clip(ev.Key, maxName)}
-	switch ev.Verdict {
-	case notify.VerdictUnknownCommit, notify.VerdictDegraded, notify.VerdictUnavailable: // one row for a key, whenever its lock was granted
+	switch ev.Verdict { // these have one row for a key, whenever its lock was granted
+	case notify.VerdictUnknownCommit:
+		r.Outcome = notify.OutcomeUnknown // as the service knew it, whatever was found out later
+	case notify.VerdictDegraded, notify.VerdictUnavailable:
 	default:
 		r.Granted, r.Deadline, r.TTL = f.writable(ev.AcquiredAt), f.writable(ev.Deadline), ev.TTL
 		r.Place = notify.Place{Node: text.Clip(ev.Place.Node, maxName), Slot: ev.Place.Slot, Entry: text.Clip(ev.Place.Entry, maxName)}

@@ -108,7 +108,7 @@ func (m Matcher) fits(value string) bool {
 	if m.Exact {
 		return m.Value == value
 	}
-	return glob(m.Value, value)
+	return Glob(m.Value, value)
 }
 
 // fields are what a Matcher can compare.
@@ -122,9 +122,9 @@ var fields = map[Field]func(*Incident) string{
 	ByIncident: func(i *Incident) string { return i.ID },
 }
 
-// glob matches s against a pattern in which * stands for any text. It takes
+// Glob matches s against a pattern in which * stands for any text. It takes
 // time in proportion to both lengths, whoever wrote the pattern.
-func glob(pattern, s string) bool {
+func Glob(pattern, s string) bool {
 	parts := strings.Split(pattern, "*")
 	if len(parts) == 1 {
 		return pattern == s

@@ -135,6 +135,10 @@ func (s *stage) must(addr string, args ...any) {
 	}
 }
 
+// isOf reports whether an incident is of the shard, or of several, if those of other cases have
+// failed at about the same time.
+func isOf(sh watch.Shard, i incident.Incident) bool { return i.Shard == sh.Name || i.Shard == "" }
+
 // shard waits until the watcher sees key's shard whole.
 func (s *stage) shard(key string) (found watch.Shard) {
 	s.t.Helper()

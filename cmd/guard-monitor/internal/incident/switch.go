@@ -87,8 +87,9 @@ func (i *Incident) mention(s Switch) bool {
 	case n < 0 && (len(i.Evidence) >= maxEvidence || !s.meets(i.began(), i.LastAt)), n >= 0 && i.Evidence[n].same(row):
 		return false
 	case n < 0:
-		i.Evidence = append(i.Evidence, row)
+		i.Evidence = append(slices.Clip(i.Evidence), row)
 	default:
+		i.Evidence = slices.Clone(i.Evidence) // the store shares what it has
 		i.Evidence[n] = row
 	}
 	return true

@@ -3,6 +3,7 @@ package incident_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -19,6 +20,7 @@ type bench struct {
 	tracker   *incident.Tracker
 	now       time.Time
 	watching  bool
+	shards    bool // there are several
 	connected bool
 	listening bool
 	rejected  map[string]time.Time
@@ -43,7 +45,11 @@ func (b *bench) track(s incident.Store) *incident.Tracker {
 }
 
 func (b *bench) Locate(p notify.Place) (watch.Location, bool) {
-	return watch.Location{Cluster: "main", Shard: shard, SeenAt: b.now.Add(time.Minute)}, b.watching && p.Node != ""
+	name := shard
+	if b.shards {
+		name = shards[p.Slot/5461].name
+	}
+	return watch.Location{Cluster: "main", Shard: name, SeenAt: b.now.Add(time.Minute)}, b.watching && p.Node != ""
 }
 
 // send stores an event that was caught just now.
@@ -79,6 +85,13 @@ func (b *bench) beat(service string) {
 	}
 }
 
+func (b *bench) forget(pattern string) {
+	b.t.Helper()
+	if _, err := b.store.Forget(context.Background(), pattern); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
 func (b *bench) round(later time.Duration) {
 	b.t.Helper()
 	b.now = b.now.Add(later)
@@ -100,19 +113,23 @@ func (b *bench) pass(d time.Duration) {
 // incidents returns all, the oldest first.
 func (b *bench) incidents(want int) []incident.Incident {
 	b.t.Helper()
-	list, err := b.store.Incidents(context.Background(), store.IncidentFilter{})
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	for i, j := 0, len(list)-1; i < j; i, j = i+1, j-1 {
-		list[i], list[j] = list[j], list[i]
-	}
+	list := b.all()
 	if len(list) != want {
 		for _, i := range list {
 			b.t.Logf("%s %s %s, %d events: %v", i.Service, i.Cause, i.State, i.Events, i.Evidence)
 		}
 		b.t.Fatalf("%d incidents, want %d", len(list), want)
 	}
+	return list
+}
+
+func (b *bench) all() []incident.Incident {
+	b.t.Helper()
+	list, err := b.store.Incidents(context.Background(), store.IncidentFilter{})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	slices.Reverse(list)
 	return list
 }
 

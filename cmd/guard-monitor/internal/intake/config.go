@@ -20,10 +20,10 @@ type Config struct {
 	// Prefetch is how many messages may wait here, unacknowledged, and is at most 2000.
 	// Defaults to 50.
 	Prefetch int
-	// Heartbeat gets the heartbeats of the instances; where several monitors
-	// read, each heartbeat goes to one. It must not block, and may be called
-	// while the handler runs. Defaults to nil, which leaves them unread.
-	Heartbeat func(ctx context.Context, h heartbeat.Heartbeat)
+	// Heartbeat gets the heartbeats of the instances, and who sent them as a Handler
+	// does; where several monitors read, each heartbeat goes to one. It must not block,
+	// and may be called while the handler runs. Defaults to nil, which leaves them unread.
+	Heartbeat func(ctx context.Context, h heartbeat.Heartbeat, sender string)
 	// Admit returns why a sender, "" for an unknown one, may not speak for a service:
 	// its events then go to the dead letters, and its heartbeats are dropped. It must
 	// not block. Defaults to nil, which admits all.
@@ -71,10 +71,12 @@ func (s *Sender) speaksFor(service string) bool {
 type EndpointConfig struct {
 	Senders []Sender
 	// Take stores one event and the name of its Sender, as a Handler does. It reports
-	// whether the event was new.
+	// whether the event was new. An error that matches ErrReject is answered with a 403:
+	// the event stays with its sender.
 	Take func(ctx context.Context, ev notify.Event, raw []byte, sender string) (added bool, err error)
-	// Heartbeat stores one heartbeat of an instance.
-	Heartbeat func(ctx context.Context, h heartbeat.Heartbeat) error
+	// Heartbeat stores one heartbeat of an instance and the name of its Sender. Its errors
+	// are answered as those of Take.
+	Heartbeat func(ctx context.Context, h heartbeat.Heartbeat, sender string) error
 	// Logger gets what is refused and failures to store. Defaults to slog.Default().
 	Logger *slog.Logger
 }

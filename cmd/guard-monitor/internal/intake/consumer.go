@@ -9,6 +9,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/lograte"
 	"github.com/belaygo/belay/internal/rabbit"
 	"github.com/belaygo/belay/internal/wait"
 	"github.com/belaygo/belay/notify"
@@ -43,6 +44,8 @@ type Consumer struct {
 
 	dialer          *rabbit.Dialer // of Run alone
 	heartbeatDialer *rabbit.Dialer // of listen alone
+
+	noBeats, unboundBeats, letters lograte.Limit // lines about messages that are not taken
 
 	running sync.Mutex // held by Run
 

@@ -50,6 +50,7 @@ type Endpoint struct {
 	slots   chan struct{}
 
 	strangers lograte.Limit // lines about requests without a right token
+	unstored  lograte.Limit // lines about events that the store does not take
 
 	mu       sync.Mutex
 	failure  error // of Take, when it was called last
@@ -152,7 +153,7 @@ func (e *Endpoint) judge(w http.ResponseWriter, r *http.Request, sender *quota, 
 		}
 	}
 	if large {
-		e.reject(w, sender, http.StatusRequestEntityTooLarge, fmt.Errorf("the event has more than %d bytes", ingest.MaxBody))
+		e.reject(w, r, sender, http.StatusRequestEntityTooLarge, fmt.Errorf("the event has more than %d bytes", ingest.MaxBody))
 		return
 	}
 	e.take(w, r, sender, body, beat)
@@ -163,29 +164,33 @@ func (e *Endpoint) take(w http.ResponseWriter, r *http.Request, sender *quota, b
 	if beat {
 		var h heartbeat.Heartbeat
 		if err := h.UnmarshalJSON(body); err != nil {
-			e.reject(w, sender, http.StatusBadRequest, err)
+			e.reject(w, r, sender, http.StatusBadRequest, err)
 			return
 		}
 		if e.refused(w, r, sender, h.Service) {
 			return
 		}
-		e.hear(w, r, h)
+		e.hear(w, r, sender, h)
 		return
 	}
 	var ev notify.Event
 	if err := ev.UnmarshalJSON(body); err != nil {
-		e.reject(w, sender, http.StatusBadRequest, err)
+		e.reject(w, r, sender, http.StatusBadRequest, err)
 		return
 	}
 	if e.refused(w, r, sender, ev.Service) {
 		return
 	}
-	e.store(w, r, sender.Name, ev, body)
+	e.store(w, r, sender, ev, body)
 }
 
 // hear answers for a heartbeat once it is stored.
-func (e *Endpoint) hear(w http.ResponseWriter, r *http.Request, h heartbeat.Heartbeat) {
-	if err := e.cfg.Heartbeat(r.Context(), h); err != nil {
+func (e *Endpoint) hear(w http.ResponseWriter, r *http.Request, sender *quota, h heartbeat.Heartbeat) {
+	err := e.cfg.Heartbeat(r.Context(), h, sender.Name)
+	if e.rejected(w, r, sender, err) {
+		return
+	}
+	if err != nil {
 		e.setDeaf()
 		e.count("failed")
 		askToWait(w, http.StatusServiceUnavailable, afterFailure, "the store does not take the heartbeat; the monitor's log says why")
@@ -196,17 +201,20 @@ func (e *Endpoint) hear(w http.ResponseWriter, r *http.Request, h heartbeat.Hear
 }
 
 // store answers for an event once it is stored.
-func (e *Endpoint) store(w http.ResponseWriter, r *http.Request, sender string, ev notify.Event, body []byte) {
-	added, err := e.cfg.Take(r.Context(), ev, body, sender)
+func (e *Endpoint) store(w http.ResponseWriter, r *http.Request, sender *quota, ev notify.Event, body []byte) {
+	added, err := e.cfg.Take(r.Context(), ev, body, sender.Name)
 	if errors.Is(err, context.Canceled) && r.Context().Err() != nil { // the sender has gone
 		e.broken(w, "the sender has gone, and the event is not stored")
+		return
+	}
+	if e.rejected(w, r, sender, err) {
 		return
 	}
 	e.setFailure(err)
 	switch {
 	case err != nil:
 		e.count("failed")
-		e.cfg.Logger.Warn("event is not stored", "event_id", ev.ID, "error", err)
+		e.unstored.Warn(r.Context(), e.cfg.Logger, "event is not stored", slog.String("event_id", ev.ID), slog.Any("error", err))
 		askToWait(w, http.StatusServiceUnavailable, afterFailure, "the store does not take the event; the monitor's log says why")
 	case added:
 		e.count("stored")
@@ -215,6 +223,18 @@ func (e *Endpoint) store(w http.ResponseWriter, r *http.Request, sender string, 
 		e.count("repeated")
 		answer(w, http.StatusOK, ingest.Answer{Taken: ev.ID})
 	}
+}
+
+// rejected answers what the store will not take from this sender, though it may from others.
+func (e *Endpoint) rejected(w http.ResponseWriter, r *http.Request, sender *quota, err error) bool {
+	if !errors.Is(err, ErrReject) {
+		return false
+	}
+	e.count("unauthorized")
+	sender.lines.Warn(r.Context(), e.cfg.Logger, "an event or a heartbeat is refused",
+		slog.String("sender", sender.Name), slog.Any("error", err))
+	answer(w, http.StatusForbidden, ingest.Answer{Error: err.Error()})
+	return true
 }
 
 // check answers whether an event of the service that the request names would be taken now.
@@ -281,9 +301,10 @@ func (e *Endpoint) limit(w http.ResponseWriter, r *http.Request, sender *quota, 
 }
 
 // reject answers what can never be taken.
-func (e *Endpoint) reject(w http.ResponseWriter, sender *quota, code int, reason error) {
+func (e *Endpoint) reject(w http.ResponseWriter, r *http.Request, sender *quota, code int, reason error) {
 	e.count("rejected")
-	e.cfg.Logger.Error("message is no event, and stays with its sender", "sender", sender.Name, "error", reason)
+	sender.lines.Warn(r.Context(), e.cfg.Logger, "message is no event, and stays with its sender",
+		slog.String("sender", sender.Name), slog.Any("error", reason))
 	answer(w, code, ingest.Answer{Rejected: true, Error: reason.Error()})
 }
 

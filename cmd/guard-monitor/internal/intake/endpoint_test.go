@@ -52,7 +52,7 @@ func (s *shelf) take(ctx context.Context, ev notify.Event, raw []byte, _ string)
 	return !had, nil
 }
 
-func (s *shelf) hear(ctx context.Context, h heartbeat.Heartbeat) error {
+func (s *shelf) hear(ctx context.Context, h heartbeat.Heartbeat, _ string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := errors.Join(ctx.Err(), s.err); err != nil {
@@ -281,6 +281,42 @@ func TestStrangersFillNoLog(t *testing.T) {
 	}
 	if text := out.String(); !strings.Contains(text, "claimed_service=") || !strings.Contains(text, "orders") || strings.Contains(text, "token-of-nobody") {
 		t.Errorf("it logs %s, and not who claims to be there", text)
+	}
+}
+
+// TestSendersFillNoLog: neither bad events nor a store that takes nothing cause a line for
+// each request.
+func TestSendersFillNoLog(t *testing.T) {
+	var out bytes.Buffer
+	s := &shelf{err: errors.New("disk full")}
+	e, err := intake.NewEndpoint(intake.EndpointConfig{
+		Senders: []intake.Sender{{Name: "orders", Token: orders, Services: []string{"orders"}}},
+		Take:    s.take, Heartbeat: s.hear, Logger: slog.New(slog.NewTextHandler(&out, nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range 50 {
+		post(t, e, orders, []byte("{"))
+		post(t, e, orders, encoded(t, event(n)))
+	}
+	if text := out.String(); strings.Count(text, "\n") != 2 || !strings.Contains(text, "no event") || !strings.Contains(text, "disk full") {
+		t.Errorf("%d lines, want one about each fault:\n%.1000s", strings.Count(text, "\n"), text)
+	}
+}
+
+// TestServicesThatAreRefused: what the store rejects stays with its sender, and proves nothing
+// against the others.
+func TestServicesThatAreRefused(t *testing.T) {
+	e, s := newEndpoint(t)
+	s.fails(fmt.Errorf("%w: too many services", intake.ErrReject))
+	for _, body := range [][]byte{encoded(t, event(1)), encoded(t, heartbeat.Heartbeat{ID: "b", Service: "orders", At: time.Now(), Interval: time.Minute})} {
+		if w, a := post(t, e, all, body); w.Code != 403 || a.Rejected || !strings.Contains(a.Error, "too many services") {
+			t.Errorf("%d %+v, want a 403 that says why", w.Code, a)
+		}
+	}
+	if err := e.Err(); err != nil || !e.Listening() {
+		t.Errorf("the endpoint takes nothing: %v", err)
 	}
 }
 

@@ -3,6 +3,7 @@ package intake
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -67,14 +68,16 @@ func (c *Consumer) hearAll(ctx context.Context) error {
 // more than Prefetch of them ahead, and forgets the rest by its own rules.
 func (c *Consumer) hear(ctx context.Context, d *amqp.Delivery, own string) error {
 	var h heartbeat.Heartbeat
+	sender := SentBy(d, own)
 	if err := h.UnmarshalJSON(d.Body[:min(len(d.Body), MaxBody)]); err != nil {
-		c.cfg.Logger.Warn("message is no heartbeat", "message_id", d.MessageId, "type", d.Type, "bytes", len(d.Body), "error", err)
-	} else if err := c.cfg.Admit(SentBy(d, own), h.Service); err != nil {
+		c.noBeats.Warn(ctx, c.cfg.Logger, "message is no heartbeat",
+			slog.String("message_id", d.MessageId), slog.String("type", d.Type), slog.Int("bytes", len(d.Body)), slog.Any("error", err))
+	} else if err := c.cfg.Admit(sender, h.Service); err != nil {
 		c.unbound.Inc()
-		c.cfg.Logger.Warn("heartbeat is dropped", "message_id", d.MessageId, "error", err)
+		c.unboundBeats.Warn(ctx, c.cfg.Logger, "heartbeat is dropped", slog.String("message_id", d.MessageId), slog.Any("error", err))
 	} else {
 		c.heartbeats.Inc()
-		c.cfg.Heartbeat(ctx, h)
+		c.cfg.Heartbeat(ctx, h, sender)
 	}
 	if err := d.Ack(false); err != nil {
 		return fmt.Errorf("acknowledge heartbeat: %w", err)

@@ -40,7 +40,7 @@ func TestHeartbeatsWhileTheStoreIsAway(t *testing.T) {
 	const prefetch, beats = 10, 100
 	c, _ := consume(t, broker, intake.Config{
 		Prefetch:  prefetch,
-		Heartbeat: func(context.Context, heartbeat.Heartbeat) { heard.Add(1) },
+		Heartbeat: func(context.Context, heartbeat.Heartbeat, string) { heard.Add(1) },
 	}, s.handle)
 	testwait.Until(t, "it listens", c.Listening)
 	p := newPublisher(t, broker, rabbitmq.Config{})
@@ -71,7 +71,7 @@ func TestEventsWithoutHeartbeats(t *testing.T) {
 	var heard atomic.Int64
 	var s store
 	c, _ := consume(t, broker, intake.Config{
-		Heartbeat: func(context.Context, heartbeat.Heartbeat) { heard.Add(1) },
+		Heartbeat: func(context.Context, heartbeat.Heartbeat, string) { heard.Add(1) },
 	}, s.handle)
 	p := newPublisher(t, broker, rabbitmq.Config{})
 	publish(t, p, 1)
@@ -112,7 +112,7 @@ func TestHeartbeats(t *testing.T) {
 	var mu sync.Mutex
 	var heard []heartbeat.Heartbeat
 	var s store
-	c, _ := consume(t, broker, intake.Config{Heartbeat: func(_ context.Context, h heartbeat.Heartbeat) {
+	c, _ := consume(t, broker, intake.Config{Heartbeat: func(_ context.Context, h heartbeat.Heartbeat, _ string) {
 		mu.Lock()
 		defer mu.Unlock()
 		heard = append(heard, h)

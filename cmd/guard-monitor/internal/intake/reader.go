@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -157,7 +158,8 @@ func (r *reader) store(ctx context.Context, ev notify.Event, raw []byte, sender 
 
 // deadLetter lets the broker take the message to the dead letters.
 func (r *reader) deadLetter(d *amqp.Delivery, reason error) error {
-	r.cfg.Logger.Error("message goes to the dead letters", "message_id", d.MessageId, "type", d.Type, "bytes", len(d.Body), "error", reason)
+	r.letters.Warn(context.Background(), r.cfg.Logger, "message goes to the dead letters",
+		slog.String("message_id", d.MessageId), slog.String("type", d.Type), slog.Int("bytes", len(d.Body)), slog.Any("error", reason))
 	if err := d.Reject(false); err != nil {
 		return fmt.Errorf("reject message: %w", err)
 	}

@@ -79,7 +79,7 @@ func TestSendersAreBoundToServices(t *testing.T) {
 	declare(t, broker)
 	shop, eve := teststack.AMQPUser(t, broker, serviceRights), teststack.AMQPUser(t, broker, serviceRights)
 	b := &bound{user: userOf(t, shop), errForbidden: errors.New("not bound")}
-	c, _ := consume(t, broker, intake.Config{Admit: b.admit, Heartbeat: func(context.Context, heartbeat.Heartbeat) {
+	c, _ := consume(t, broker, intake.Config{Admit: b.admit, Heartbeat: func(context.Context, heartbeat.Heartbeat, string) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.beats++

@@ -31,7 +31,7 @@ func Line(ev notify.Event) string {
 //	2026-05-04T03:02:01.000Z WARNING incident orders failover new, confidence high: 1 operation was rolled back ...
 func IncidentLine(i incident.Incident) string {
 	says := fmt.Sprintf("%d events, %d failures", i.Events, i.Effect.Failures)
-	if effect := words.EffectLine(i.Effect); effect != "" {
+	if effect := words.EffectLine(i.Current()); effect != "" {
 		says = effect + "; " + says
 	}
 	if len(i.Evidence) > 0 {

@@ -154,14 +154,25 @@ func (l *load) publish(t *testing.T, n int, every time.Duration) {
 // await waits until n events are in incidents.
 func (l *load) await(t *testing.T, n int) {
 	t.Helper()
-	testwait.Until(t, fmt.Sprintf("%d events are grouped", n), func() bool {
-		list, err := l.store.OpenIncidents(context.Background())
-		var grouped int64
-		for _, i := range list {
-			grouped += i.Events
-		}
-		return err == nil && grouped >= int64(n)
-	})
+	for grouped := l.grouped(t); grouped < int64(n); {
+		before := grouped
+		testwait.Until(t, fmt.Sprintf("more than %d of %d events are grouped", before, n), func() bool {
+			grouped = l.grouped(t)
+			return grouped > before
+		})
+	}
+}
+
+func (l *load) grouped(t *testing.T) (n int64) {
+	t.Helper()
+	list, err := l.store.OpenIncidents(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range list {
+		n += i.Events
+	}
+	return n
 }
 
 func (l *load) check(t *testing.T, total int) {

@@ -15,13 +15,19 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/lograte"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/text"
 	"github.com/belaygo/belay/internal/heartbeat"
 	"github.com/belaygo/belay/notify"
 )
 
-// addTimeout is longer than the store waits for another writer.
-const addTimeout = 7 * time.Second
+// maxName is how many bytes of a service's name are logged.
+const maxName = 80
+
+// addTimeout is longer than the store needs for two transactions that wait for another writer:
+// the one that is in progress, and that of the event.
+const addTimeout = 15 * time.Second
 
 // Store keeps events. *store.Store is one.
 type Store interface {
@@ -43,6 +49,8 @@ type Monitor struct {
 	store   Store
 	log     *slog.Logger
 	metrics metrics
+
+	unheard, unwritten lograte.Limit // lines about heartbeats and alerts
 
 	mu  sync.Mutex // keeps lines whole
 	out io.Writer
@@ -91,7 +99,9 @@ func (m *Monitor) Take(ctx context.Context, ev notify.Event, raw []byte, sender 
 	}
 	added, err = m.add(ctx, ev, raw, sender)
 	if err != nil {
-		m.metrics.storeErrors.Inc()
+		if !errors.Is(err, store.ErrManyServices) { // which its sender has caused
+			m.metrics.storeErrors.Inc()
+		}
 		return false, fmt.Errorf("store event %q: %w", ev.ID, err)
 	}
 	if !added {
@@ -100,8 +110,7 @@ func (m *Monitor) Take(ctx context.Context, ev notify.Event, raw []byte, sender 
 	}
 	m.metrics.stored(ev)
 	if err := m.alert(ev); err != nil {
-		m.log.LogAttrs(ctx, slog.LevelError, "alert not written",
-			slog.String("event_id", ev.ID), slog.Any("error", err))
+		m.unwritten.Warn(ctx, m.log, "alert not written", slog.String("event_id", ev.ID), slog.Any("error", err))
 	}
 	return true, nil
 }
@@ -122,15 +131,16 @@ func (m *Monitor) alert(ev notify.Event) error {
 	return err
 }
 
-// Heard stores a heartbeat. One that cannot be stored is logged, and the error returned.
-func (m *Monitor) Heard(ctx context.Context, h heartbeat.Heartbeat) error {
+// Heard stores a heartbeat and sender, who is known to have sent it ("": nobody is). One
+// that cannot be stored is logged, and the error returned.
+func (m *Monitor) Heard(ctx context.Context, h heartbeat.Heartbeat, sender string) error {
 	m.metrics.heartbeats.Inc()
 	err := m.store.AddHeartbeat(ctx, incident.Heartbeat{
 		Service: h.Service, Instance: h.Instance, At: h.At, Every: h.Interval, ReceivedAt: time.Now(),
-		Record: incident.Record(h.Switch),
+		Record: incident.Record(h.Switch), Sender: sender,
 	})
 	if err != nil {
-		m.log.LogAttrs(ctx, slog.LevelError, "heartbeat not stored", slog.String("service", h.Service), slog.Any("error", err))
+		m.unheard.Warn(ctx, m.log, "heartbeat not stored", slog.String("service", text.Clip(h.Service, maxName)), slog.Any("error", err))
 	}
 	return err
 }

@@ -96,7 +96,7 @@ func TestStoreFailure(t *testing.T) {
 	if out.Len() > 0 {
 		t.Errorf("wrote %q for an event that is not stored", out.String())
 	}
-	if err := m.Heard(t.Context(), heartbeat.Heartbeat{Service: "orders"}); err == nil {
+	if err := m.Heard(t.Context(), heartbeat.Heartbeat{Service: "orders"}, ""); err == nil {
 		t.Error("Heard without a store succeeded")
 	}
 	metrics := gather(t, m)

@@ -8,12 +8,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/watch"
 )
 
-// Incidents is where open incidents are found. *store.Store is one.
+// Incidents has the incidents of the moment. *store.Store is one.
 type Incidents interface {
-	OpenIncidents(ctx context.Context) ([]incident.Incident, error)
+	Current(ctx context.Context) (store.Snapshot, error)
 }
 
 // Clusters knows the state of the watched Redis servers. *watch.Watcher is one.
@@ -89,13 +90,15 @@ func (s *State) Collect(ch chan<- prometheus.Metric) {
 	s.changes.Collect(ch)
 	ctx, cancel := context.WithTimeout(context.Background(), collectTimeout)
 	defer cancel()
-	open, err := s.incidents.OpenIncidents(ctx)
+	now, err := s.incidents.Current(ctx)
 	if err != nil {
 		s.log.LogAttrs(ctx, slog.LevelError, "store does not answer", slog.Any("error", err))
 	} else {
 		count := make(map[incident.Cause]int)
-		for _, i := range open {
-			count[i.Cause]++
+		for _, i := range now.Incidents {
+			if i.State.Open() {
+				count[i.Cause]++
+			}
 		}
 		for _, cause := range incident.Causes {
 			ch <- prometheus.MustNewConstMetric(incidentsOpen, prometheus.GaugeValue, float64(count[cause]), string(cause))

@@ -59,6 +59,7 @@ type Notification struct {
 	Reason      string // why now, in Alertmanager's words
 	Alerts      []Alert
 	More        int    // alerts of the group that are left out
+	Routine     bool   // nothing is wrong: chats show it as OK and mention nobody
 	ExternalURL string // the monitor's page; empty if it is not known
 }
 

@@ -38,11 +38,25 @@ func TestAnswers(t *testing.T) {
 		{receiver.Alertmanager, 503, "", again, 0},
 		{receiver.Slack, 200, "ok", taken, 0},
 		{receiver.Slack, 200, "invalid_token", never, 0},
-		{receiver.Slack, 200, "", never, 0},
+		{receiver.Slack, 200, "", again, 0},
+		{receiver.Slack, 200, "<html>proxy</html>", again, 0},
+		{receiver.Slack, 200, "rate_limited", again, 0},
+		{receiver.Slack, 400, "invalid_payload", never, 0},
 		{receiver.Slack, 403, "invalid_token", never, 0},
+		{receiver.Slack, 404, "no_service", never, 0},
+		{receiver.Slack, 410, "channel_is_archived", never, 0},
+		{receiver.Slack, 429, "rate_limited", again, 0},
+		{receiver.Slack, 500, "rollup_error", again, 0},
 		{receiver.DingTalk, 200, `{"errcode":0,"errmsg":"ok"}`, taken, 0},
 		{receiver.DingTalk, 200, `{"errcode":310000,"errmsg":"sign not match"}`, never, 0},
 		{receiver.DingTalk, 200, `{"errcode":130101,"errmsg":"send too fast"}`, again, 10 * time.Minute},
+		{receiver.DingTalk, 200, `{"errcode":-1,"errmsg":"系统繁忙"}`, again, 0},
+		{receiver.DingTalk, 200, `{"errcode":500100,"errmsg":"description:系统异常，请稍后再试;"}`, again, 0},
+		{receiver.DingTalk, 200, `{"errcode":410100,"errmsg":"发送速度太快而限流"}`, again, time.Minute},
+		{receiver.DingTalk, 400, `{"errcode":-1,"errmsg":"系统繁忙"}`, again, 0},
+		{receiver.DingTalk, 400, `{"errcode":43004,"errmsg":"无效的HTTP HEADER Content-Type"}`, never, 0},
+		{receiver.DingTalk, 400, `<html>proxy</html>`, never, 0},
+		{receiver.DingTalk, 200, `{"errcode":400102,"errmsg":"机器人已停用"}`, never, 0},
 		{receiver.DingTalk, 200, ``, again, 0},
 		{receiver.DingTalk, 200, `<html>proxy</html>`, again, 0},
 		{receiver.DingTalk, 200, `{"errmsg":"ok"}`, again, 0},
@@ -51,10 +65,16 @@ func TestAnswers(t *testing.T) {
 		{receiver.WeCom, 200, `{"errcode":0,"errmsg":"ok"}`, taken, 0},
 		{receiver.WeCom, 200, `{"errcode":93000,"errmsg":"invalid webhook url"}`, never, 0},
 		{receiver.WeCom, 200, `{"errcode":45009,"errmsg":"freq out of limit"}`, again, time.Minute},
+		{receiver.WeCom, 200, `{"errcode":45033,"errmsg":"api concurrent out of limit"}`, again, 0},
+		{receiver.WeCom, 200, `{"errcode":-1,"errmsg":"system busy"}`, again, 0},
 		{receiver.WeCom, 200, `null`, again, 0},
 		{receiver.Feishu, 200, `{"code":0,"msg":"success"}`, taken, 0},
 		{receiver.Feishu, 200, `{"code":19021,"msg":"sign match fail"}`, never, 0},
-		{receiver.Feishu, 200, `{"code":11232,"msg":"frequency limited"}`, again, time.Minute},
+		{receiver.Feishu, 200, `{"code":11232,"msg":"frequency limited"}`, again, 5 * time.Second},
+		{receiver.Feishu, 200, `{"code":99991400,"msg":"request trigger frequency limit"}`, again, 5 * time.Second},
+		{receiver.Feishu, 400, `{"code":99991400,"msg":"request trigger frequency limit"}`, again, 5 * time.Second},
+		{receiver.Feishu, 429, `{"code":99991400,"msg":"request trigger frequency limit"}`, again, 5 * time.Second},
+		{receiver.Feishu, 400, `{"code":9499,"msg":"Bad Request"}`, never, 0},
 		{receiver.Feishu, 200, `{}`, again, 0},
 		{receiver.Feishu, 200, `[]`, again, 0},
 	}
@@ -87,6 +107,20 @@ func TestRetryAfter(t *testing.T) {
 		var failed *receiver.Error
 		if !errors.As(err, &failed) || failed.RetryAfter != want {
 			t.Errorf("Retry-After %q: %v, want %v", header, err, want)
+		}
+	}
+}
+
+// Feishu says in a header of its own when to try again, also with a status that is
+// permanent elsewhere.
+func TestRetryAfterOfFeishu(t *testing.T) {
+	for _, status := range []int{http.StatusOK, http.StatusBadRequest, http.StatusTooManyRequests} {
+		s := newServer(t, status, `{"code":99991400,"msg":"request trigger frequency limit"}`)
+		s.header["X-Ogw-Ratelimit-Reset"] = "52"
+		err := newReceiver(t, receiver.Config{Kind: receiver.Feishu, URL: s.URL}).Send(t.Context(), notification())
+		var failed *receiver.Error
+		if !errors.As(err, &failed) || failed.Permanent || failed.RetryAfter != 52*time.Second {
+			t.Errorf("status %d: %+v, want again after 52 s", status, failed)
 		}
 	}
 }

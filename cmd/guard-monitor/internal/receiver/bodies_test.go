@@ -66,6 +66,29 @@ func TestBodies(t *testing.T) {
 	}
 }
 
+// A routine message shows that all is well, and calls nobody.
+func TestRoutine(t *testing.T) {
+	for kind, answer := range map[receiver.Kind]string{
+		receiver.Slack: "ok", receiver.DingTalk: `{"errcode":0}`, receiver.WeCom: `{"errcode":0}`, receiver.Feishu: `{"code":0}`,
+	} {
+		s := newServer(t, http.StatusOK, answer)
+		n := notification()
+		n.Routine = true
+		if err := newReceiver(t, receiver.Config{Kind: kind, URL: s.URL, Mentions: []string{"U024", "all"}}).Send(t.Context(), n); err != nil {
+			t.Fatal(err)
+		}
+		body := string(s.one(t).body)
+		if !strings.Contains(body, "[OK] ") {
+			t.Errorf("%s: %s does not say OK", kind, body)
+		}
+		for _, call := range []string{"U024", "<!channel> [", `"isAtAll":true`, "@all\"", "<at id=", `"red"`, "danger"} {
+			if strings.Contains(body, call) {
+				t.Errorf("%s: %s has %s", kind, body, call)
+			}
+		}
+	}
+}
+
 // Without a secret nothing is signed, and the address stays as it was written.
 func TestUnsigned(t *testing.T) {
 	s := newServer(t, http.StatusOK, `{"errcode":0}`)

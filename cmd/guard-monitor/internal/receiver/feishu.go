@@ -8,7 +8,9 @@ import (
 
 const maxFeishu = 8000 // bytes of text: escaped it stays below the 20 KB of a body
 
-var feishuLimit = throttle{11232, time.Minute}
+// feishuBusy: a robot may send 5 messages a second and 100 a minute; on the hour, Feishu
+// itself may have too much to do.
+var feishuBusy = temporary{11232: 5 * time.Second, 99991400: 5 * time.Second}
 
 // plain is text in which no mark is looked for, so an alert cannot mention anybody.
 func plain(s string) object { return object{"tag": "plain_text", "content": s} }
@@ -16,7 +18,11 @@ func plain(s string) object { return object{"tag": "plain_text", "content": s} }
 func (r *Receiver) feishu(n *Notification) object {
 	elements := []object{{"tag": "div", "text": plain(r.body(n, maxFeishu, nil))}}
 	var at strings.Builder // configured names only
-	for _, m := range r.cfg.Mentions {
+	names, all := r.mentions(n)
+	if all {
+		names = append(names, everybody)
+	}
+	for _, m := range names {
 		at.WriteString("<at id=" + m + "></at>")
 	}
 	if at.Len() > 0 {
@@ -29,7 +35,7 @@ func (r *Receiver) feishu(n *Notification) object {
 	}
 	msg := object{"msg_type": "interactive", "card": object{
 		"config":   object{"wide_screen_mode": true},
-		"header":   object{"template": map[Status]string{Firing: "red", Resolved: "green"}[n.Status()], "title": plain(n.title())},
+		"header":   object{"template": n.color("red", "green"), "title": plain(n.title())},
 		"elements": elements,
 	}}
 	if r.cfg.Secret != "" {

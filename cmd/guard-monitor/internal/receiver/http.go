@@ -2,6 +2,7 @@ package receiver
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -31,15 +32,21 @@ func newClient() *http.Client {
 	}
 }
 
-// post sends body as JSON to address and returns the answer to a status of 2xx.
-func (r *Receiver) post(ctx context.Context, address string, body any) ([]byte, error) {
+// An answer is what a receiver has answered with a status of 2xx.
+type answer struct {
+	body       string
+	retryAfter time.Duration // 0 if it does not say
+}
+
+// post sends body as JSON to address. The error for a status other than 2xx is an *Error.
+func (r *Receiver) post(ctx context.Context, address string, body any) (a answer, err error) {
 	raw, err := encode(body)
 	if err != nil {
-		return nil, err
+		return a, err
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(raw))
 	if err != nil {
-		return nil, err
+		return a, err
 	}
 	req.Header.Set("Content-Type", "application/json; charset=utf-8")
 	req.Header.Set("User-Agent", "guard-monitor")
@@ -48,17 +55,18 @@ func (r *Receiver) post(ctx context.Context, address string, body any) ([]byte, 
 	}
 	res, err := r.cfg.Client.Do(req)
 	if err != nil {
-		return nil, withoutURL(err)
+		return a, withoutURL(err)
 	}
 	defer res.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+	text, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
 	if err != nil {
-		return nil, fmt.Errorf("read answer: %w", withoutURL(err))
+		return a, fmt.Errorf("read answer: %w", withoutURL(err))
 	}
+	a = answer{string(text), retryAfter(res.Header)}
 	if res.StatusCode/100 != 2 {
-		return nil, refusedStatus(res, answer)
+		return a, refusedStatus(res.StatusCode, a)
 	}
-	return answer, nil
+	return a, nil
 }
 
 // encode leaves <, > and & as they are: this is no HTML, and escapes would make
@@ -83,23 +91,23 @@ func withoutURL(err error) error {
 
 // refusedStatus: 4xx means that the same message would be refused again, but
 // for "too early", "too often" and "timed out".
-func refusedStatus(res *http.Response, answer []byte) error {
-	code := res.StatusCode
+func refusedStatus(code int, a answer) error {
 	temporary := code >= 500 || code == http.StatusTooManyRequests ||
 		code == http.StatusRequestTimeout || code == http.StatusTooEarly
 	return &Error{
 		Permanent:  !temporary,
-		RetryAfter: retryAfter(res.Header.Get("Retry-After")),
+		RetryAfter: a.retryAfter,
 		reason:     fmt.Sprintf("status %d", code),
-		answer:     string(answer),
+		answer:     a.body,
 	}
 }
 
 const maxRetryAfter = 3600 // seconds
 
-// retryAfter reads seconds. A date counts as none.
-func retryAfter(header string) time.Duration {
-	seconds, _ := strconv.Atoi(header)
+// retryAfter reads seconds, from the header of the standard or from Feishu's. A date
+// counts as none.
+func retryAfter(h http.Header) time.Duration {
+	seconds, _ := strconv.Atoi(cmp.Or(h.Get("Retry-After"), h.Get("X-Ogw-Ratelimit-Reset")))
 	return time.Duration(min(max(seconds, 0), maxRetryAfter)) * time.Second
 }
 

@@ -22,7 +22,10 @@ func (n *Notification) title() string {
 		return "guard-monitor"
 	}
 	state := fmt.Sprintf("[FIRING:%d]", n.count(Firing)+n.More)
-	if n.Status() == Resolved {
+	switch {
+	case n.Routine:
+		state = "[OK]"
+	case n.Status() == Resolved:
 		state = fmt.Sprintf("[RESOLVED:%d]", n.count(Resolved)+n.More)
 	}
 	words := []string{state}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,9 +16,11 @@ import (
 	"github.com/belaygo/belay/internal/teststack"
 )
 
-// The real Alertmanager takes alerts, keeps them, and takes their end.
+// The real Alertmanager takes alerts, keeps them, routes them by their labels, and takes
+// their end.
 func TestRealAlertmanager(t *testing.T) {
-	address := startAlertmanager(t)
+	urgent := newServer(t, http.StatusOK, "")
+	address := startAlertmanager(t, urgent.URL)
 	r, err := receiver.New(receiver.Config{
 		Name: "am", Kind: receiver.Alertmanager, URL: address,
 		Client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}},
@@ -30,10 +33,15 @@ func TestRealAlertmanager(t *testing.T) {
 		n.Alerts[i].StartsAt = time.Now().Add(-time.Minute)
 		n.Alerts[i].EndsAt = time.Time{}
 	}
+	n.Alerts[0].Labels["severity"], n.Alerts[1].Labels["severity"] = "critical", "warning"
 	if err := r.Send(t.Context(), n); err != nil {
 		t.Fatal(err)
 	}
 	waitAlerts(t, address, 2)
+	wait(t, func() bool { return strings.Contains(urgent.bodies(), `"shard":"0-5460"`) })
+	if strings.Contains(urgent.bodies(), `"shard":"5461-10922"`) {
+		t.Errorf("the receiver of critical alerts got %s", urgent.bodies())
+	}
 	for _, a := range alerts(t, address) {
 		if a.Labels["service"] != "orders" || a.Status.State == "" || a.Annotations[receiver.AnnotationSummary] == "" {
 			t.Errorf("alert %+v", a)
@@ -104,13 +112,20 @@ func get(ctx context.Context, address string, into any) error {
 	return json.NewDecoder(res.Body).Decode(into)
 }
 
-// startAlertmanager starts Debian's on a free port.
-func startAlertmanager(t *testing.T) string {
+// startAlertmanager starts Debian's on a free port. It sends critical alerts to a webhook.
+func startAlertmanager(t *testing.T, urgent string) string {
 	t.Helper()
 	path := teststack.Program(t, "prometheus-alertmanager", "prometheus-alertmanager")
 	dir := t.TempDir()
 	config := filepath.Join(dir, "am.yaml")
-	if err := os.WriteFile(config, []byte("route: {receiver: nobody}\nreceivers: [{name: nobody}]\n"), 0o600); err != nil {
+	text := `
+route:
+  receiver: nobody
+  group_wait: 0s
+  routes: [{receiver: urgent, matchers: ['severity = "critical"', 'service = "orders"']}]
+receivers: [{name: nobody}, {name: urgent, webhook_configs: [{url: "` + urgent + `"}]}]
+`
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	ln, err := net.Listen("tcp", "127.0.0.1:0")

@@ -57,6 +57,7 @@ type Error struct {
 	Receiver   string
 	Permanent  bool          // the same message would be refused again
 	RetryAfter time.Duration // when to try again at the earliest; 0 if not said
+	listed     bool          // the code of a robot says that it is temporary
 	reason     string
 	answer     string // whole, until Send returns: it may hold secrets
 }

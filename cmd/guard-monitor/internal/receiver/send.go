@@ -19,8 +19,8 @@ func New(cfg Config) (*Receiver, error) {
 	r := &Receiver{cfg: cfg, secret: newRedactor(cfg)}
 	r.send = map[Kind]func(context.Context, *Notification) error{
 		Webhook: r.webhook, Alertmanager: r.alertmanager, Slack: r.robot(r.slack, slackAnswer),
-		DingTalk: r.robot(r.dingTalk, dingTalkLimit.check), Feishu: r.robot(r.feishu, feishuLimit.check),
-		WeCom: r.robot(r.weCom, weComLimit.check),
+		DingTalk: r.robot(r.dingTalk, dingTalkBusy.check), Feishu: r.robot(r.feishu, feishuBusy.check),
+		WeCom: r.robot(r.weCom, weComBusy.check),
 	}[cfg.Kind]
 	return r, nil
 }

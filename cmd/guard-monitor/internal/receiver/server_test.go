@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -65,6 +66,18 @@ func (s *server) one(t *testing.T) got {
 		t.Fatalf("%d requests, want 1", len(s.got))
 	}
 	return s.got[0]
+}
+
+// bodies returns all that came, one a line.
+func (s *server) bodies() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all strings.Builder
+	for _, g := range s.got {
+		all.Write(g.body)
+		all.WriteByte('\n')
+	}
+	return all.String()
 }
 
 // now is when messages are signed in these tests: 1777863721500 ms.

@@ -1,6 +1,10 @@
 package receiver
 
-import "strings"
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
 
 const maxSlack = 3000 // bytes; longer texts are folded away
 
@@ -9,16 +13,16 @@ var slackEscaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
 func (r *Receiver) slack(n *Notification) object {
 	var at strings.Builder
-	for _, m := range r.cfg.Mentions {
-		if m == everybody {
-			at.WriteString("<!channel> ")
-			continue
-		}
+	names, all := r.mentions(n)
+	for _, m := range names {
 		at.WriteString("<@" + m + "> ")
+	}
+	if all {
+		at.WriteString("<!channel> ")
 	}
 	title := slackEscaper.Replace(n.title())
 	attachment := object{
-		"color":     map[Status]string{Firing: "danger", Resolved: "good"}[n.Status()],
+		"color":     n.color("danger", "good"),
 		"fallback":  title,
 		"title":     title,
 		"text":      r.body(n, maxSlack, slackEscaper.Replace),
@@ -27,12 +31,23 @@ func (r *Receiver) slack(n *Notification) object {
 	if n.ExternalURL != "" {
 		attachment["title_link"] = n.ExternalURL
 	}
-	return object{"text": at.String() + title, "attachments": []object{attachment}}
+	// Without mrkdwn a service named *b* is not bold. Mentions work all the same.
+	return object{"text": at.String() + title, "mrkdwn": false, "attachments": []object{attachment}}
 }
 
-func slackAnswer(answer []byte) error {
-	if got := strings.TrimSpace(string(answer)); got != "ok" {
-		return &Error{Permanent: true, reason: "the answer is not ok", answer: got}
+// slackWord is a reason of Slack's, such as invalid_token. What else comes is a proxy's.
+var slackWord = regexp.MustCompile(`^[a-z_]+$`)
+
+// slackBusy are the reasons for which the same message may be taken later.
+var slackBusy = []string{"rate_limited", "ratelimited", "rollup_error"}
+
+func slackAnswer(answer string) *Error {
+	word := strings.TrimSpace(answer)
+	if word == "ok" {
+		return nil
 	}
-	return nil
+	return &Error{
+		Permanent: slackWord.MatchString(word) && !slices.Contains(slackBusy, word),
+		reason:    "the answer is not ok", answer: word,
+	}
 }

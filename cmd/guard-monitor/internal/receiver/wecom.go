@@ -9,7 +9,11 @@ import (
 
 const maxWeCom = 2048 // bytes of a text message
 
-var weComLimit = throttle{45009, time.Minute}
+var weComBusy = temporary{
+	-1:    0,           // the system is busy
+	45033: 0,           // too many requests at a time
+	45009: time.Minute, // 20 messages a minute are exceeded
+}
 
 // A text of WeCom mentions somebody with <@name>; an alert must not.
 var weComEscaper = strings.NewReplacer("<@", "< @")
@@ -17,7 +21,7 @@ var weComEscaper = strings.NewReplacer("<@", "< @")
 func (r *Receiver) weCom(n *Notification) object {
 	title := text.Clip(weComEscaper.Replace(n.title()), maxTitle)
 	msg := object{"content": title + "\n" + r.body(n, maxWeCom-len(title)-1, weComEscaper.Replace)}
-	mobiles, all := r.mentions()
+	mobiles, all := r.mentions(n)
 	if all {
 		mobiles = append(mobiles, "@all")
 	}

@@ -17,7 +17,13 @@ const maxRelated = 100
 
 // The clauses of these queries, whose cost must not grow with the store.
 const (
-	clauseOfWriters  = ` WHERE key = ? AND caught_at BETWEEN ? AND ? AND outcome IN ('committed', 'unknown') ORDER BY caught_at DESC LIMIT ?`
+	// Those of the key, and those whose operation held it beside others.
+	clauseOfWriters = ` WHERE seq IN (
+			SELECT * FROM (SELECT seq FROM events
+				WHERE key = ?1 AND caught_at BETWEEN ?2 AND ?3 AND outcome IN ('committed', 'unknown') ORDER BY caught_at DESC LIMIT ?4)
+			UNION SELECT * FROM (SELECT k.seq FROM event_keys k CROSS JOIN events e ON e.seq = k.seq
+				WHERE k.key = ?1 AND k.caught_at BETWEEN ?2 AND ?3 AND e.outcome IN ('committed', 'unknown') ORDER BY k.caught_at DESC LIMIT ?4))
+		ORDER BY caught_at DESC LIMIT ?4`
 	clauseOfDegraded = ` WHERE verdict = 'degraded' AND service = ? AND caught_at BETWEEN ? AND ? ORDER BY caught_at DESC LIMIT ?`
 	// The last of each instance and node between two times, if it is the begin of
 	// an outage and the instance was not silent since. With a lone max(), SQLite
@@ -35,8 +41,8 @@ const (
 	clauseOfTimeline = ` WHERE cluster = ? AND at >= ? ORDER BY +id DESC LIMIT ?`
 )
 
-// Writers returns the last events of a key whose callers wrote, or may have, that
-// were caught in a time, the oldest first.
+// Writers returns the last events of operations that held a key and wrote, or may
+// have, that were caught in a time, the oldest first.
 func (s *Store) Writers(ctx context.Context, key string, from, to time.Time) ([]incident.Received, error) {
 	return s.related(ctx, clauseOfWriters, text.Clip(key, MaxText), from, to)
 }
@@ -106,10 +112,4 @@ func (s *Store) timelineKept(ctx context.Context) (time.Time, error) {
 // MaxRows.
 func (s *Store) TimelineAfter(ctx context.Context, id int64) ([]watch.Entry, error) {
 	return s.entries(ctx, ` WHERE id > ? ORDER BY id LIMIT ?`, id, MaxRows)
-}
-
-// OpenIncidents returns the incidents that are not resolved, the newest first,
-// at most MaxRows.
-func (s *Store) OpenIncidents(ctx context.Context) ([]incident.Incident, error) {
-	return s.Incidents(ctx, IncidentFilter{Open: true, Limit: MaxRows})
 }

@@ -1,10 +1,12 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
@@ -32,79 +34,136 @@ type Count struct {
 	Failures int64 // sum of the events' counts
 }
 
-// Add stores ev with raw, the JSON it was decoded from, and sender, who is known to
-// have sent it, or "". A nil raw is made from ev. It reports false for an event whose ID is stored already, and returns
-// after the event is on disk.
-func (s *Store) Add(ctx context.Context, ev notify.Event, raw []byte, sender string) (added bool, err error) {
-	if err := ev.Validate(); err != nil {
-		return false, err
-	}
-	if raw == nil {
-		if raw, err = json.Marshal(&ev); err != nil {
-			return false, fmt.Errorf("encode event: %w", err)
-		}
-	}
-	res, err := s.write.ExecContext(ctx, `
-		INSERT INTO events (event_id, received_at, caught_at, service, instance, verdict, outcome,
-			key, table_name, node, slot, count, body, body_size, sender)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (event_id) DO NOTHING`,
-		ev.ID, time.Now().UnixMicro(), ev.CaughtAt.UnixMicro(),
-		text.Clip(ev.Service, MaxText), text.Clip(ev.Instance, MaxText), ev.Verdict, ev.Outcome,
-		text.Clip(ev.Key, MaxText), text.Clip(ev.Table, MaxText), text.Clip(ev.Place.Node, MaxText),
-		ev.Place.Slot, min(ev.Count, MaxCount), raw[:min(len(raw), MaxBody)], len(raw), text.Clip(sender, MaxText))
-	if err != nil {
-		return false, fmt.Errorf("insert event: %w", err)
-	}
-	n, err := res.RowsAffected()
-	return n == 1, err
-}
-
 // EventFilter chooses events. Zero fields choose all.
 type EventFilter struct {
+	ID       string // of the event
 	Service  string
-	Key      string
+	Key      string // one that the operation held
 	Table    string
 	Incident string // ID
 	Verdicts []notify.Verdict
 	Causes   []incident.Cause
 	From, To time.Time // when they were caught: From ≤ CaughtAt < To
-	Before   int64     // those with a smaller Seq: the last of the page before
+	Before   int64     // those after the event with this Seq: the last of the page before
 	Limit    int       // default DefaultRows, at most MaxRows
+
+	rare bool // the incidents of Causes have few events
 }
 
+// all reports whether the filter chooses all events.
+func (f EventFilter) all() bool {
+	return f.ID+f.Service+f.Key+f.Table+f.Incident == "" && len(f.Verdicts)+len(f.Causes) == 0 && f.From.IsZero() && f.To.IsZero()
+}
+
+// where has the condition first by which few rows are found. The plus keeps the others from
+// being used for that.
 func (f EventFilter) where() where {
 	var w where
-	w.text("service = ?", f.Service)
-	w.text("key = ?", text.Clip(f.Key, MaxText))
-	w.text("table_name = ?", f.Table)
-	w.text("incident_id = ?", f.Incident)
-	in(&w, "verdict", f.Verdicts)
-	w.time("caught_at >= ?", f.From)
-	w.time("caught_at < ?", f.To)
-	if f.Before > 0 {
-		w.add("seq < ?", f.Before)
+	by := func(column string) string {
+		if len(w.conds) > 0 {
+			return "+" + column
+		}
+		return column
 	}
+	w.text("event_id = ?", f.ID)
+	w.text(by("incident_id")+" = ?", f.Incident)
+	if f.Key != "" {
+		key := text.Clip(f.Key, MaxText)
+		w.add("("+by("key")+" = ? OR "+by("seq")+" IN (SELECT seq FROM event_keys WHERE key = ?))", key, key)
+	}
+	if f.Table != "" {
+		w.add(by("table_name")+" = ? AND table_name <> ''", f.Table)
+	}
+	w.text(by("service")+" = ?", f.Service)
+	in(&w, by("verdict"), f.Verdicts)
 	if len(f.Causes) > 0 {
 		var causes where
 		in(&causes, "cause", f.Causes)
-		w.add("incident_id IN (SELECT id FROM incidents"+causes.String()+")", causes.args...)
+		column := by("incident_id")
+		if !f.rare {
+			column = "+incident_id"
+		}
+		w.add(column+" IN (SELECT id FROM incidents"+causes.String()+")", causes.args...)
 	}
+	w.time("caught_at >= ?", f.From)
+	w.time("caught_at < ?", f.To)
 	return w
 }
 
 const eventColumns = `seq, coalesce(incident_id, ''), event_id, received_at, caught_at, service, instance,
 	verdict, outcome, key, table_name, node, slot, count, sender, body`
 
-// Events returns events, the last that arrived first.
+// byCaught is the order of the indexes by which events are found.
+const byCaught = ` ORDER BY caught_at DESC, seq DESC LIMIT ?`
+
+// Events returns events: those that a filter chooses by the time when they were caught, and
+// otherwise in the order of arrival, the newest first.
 func (s *Store) Events(ctx context.Context, f EventFilter) ([]Received, error) {
+	if f.all() {
+		var w where
+		if f.Before > 0 {
+			w.add("seq < ?", f.Before)
+		}
+		return s.events(ctx, w.String()+` ORDER BY seq DESC LIMIT ?`, append(w.args, limit(f.Limit))...)
+	}
+	if len(f.Verdicts) > 1 {
+		return s.eventsOfEach(ctx, f)
+	}
+	if err := s.weigh(ctx, &f); err != nil {
+		return nil, err
+	}
 	w := f.where()
-	return s.events(ctx, w.String()+` ORDER BY seq DESC LIMIT ?`, append(w.args, limit(f.Limit))...)
+	if f.Before > 0 {
+		w.add("(caught_at, seq) < (SELECT caught_at, seq FROM events WHERE seq = ?)", f.Before)
+	}
+	return s.events(ctx, w.String()+byCaught, append(w.args, limit(f.Limit))...)
+}
+
+const (
+	rareIncidents = 1000
+	rareEvents    = 10_000
+)
+
+// weigh finds whether the causes of a filter are rare. Their events are then found by
+// incident, and sorted. Otherwise one comes soon in the order of all events.
+func (s *Store) weigh(ctx context.Context, f *EventFilter) error {
+	if len(f.Causes) == 0 {
+		return nil
+	}
+	var w where
+	in(&w, "cause", f.Causes)
+	var incidents, events int64
+	err := s.read.QueryRowContext(ctx, `SELECT count(*), coalesce(sum(events), 0) FROM (SELECT events FROM incidents`+w.String()+` LIMIT ?)`,
+		append(w.args, rareIncidents)...).Scan(&incidents, &events)
+	if err != nil {
+		return fmt.Errorf("count incidents: %w", err)
+	}
+	f.rare = incidents < rareIncidents && events < rareEvents
+	return nil
+}
+
+// eventsOfEach returns the events of several verdicts. For one verdict an index has the order.
+func (s *Store) eventsOfEach(ctx context.Context, f EventFilter) (list []Received, err error) {
+	one := f
+	for _, v := range f.Verdicts {
+		one.Verdicts = []notify.Verdict{v}
+		events, err := s.Events(ctx, one)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, events...)
+	}
+	at := func(r Received) int64 { return incident.CaughtAt(r.Event, r.At).UnixMicro() } // as it is stored
+	slices.SortFunc(list, func(a, b Received) int { return cmp.Or(cmp.Compare(at(b), at(a)), cmp.Compare(b.Seq, a.Seq)) })
+	return list[:min(len(list), limit(f.Limit))], nil
 }
 
 // CountEvents counts events up to maxCounted, and reports whether there are
 // more.
 func (s *Store) CountEvents(ctx context.Context, f EventFilter) (n int, more bool, err error) {
+	if err := s.weigh(ctx, &f); err != nil {
+		return 0, false, err
+	}
 	return s.count(ctx, "events", f.where())
 }
 
@@ -147,13 +206,15 @@ func (s *Store) events(ctx context.Context, clause string, args ...any) ([]Recei
 	}, `SELECT `+eventColumns+` FROM events`+clause, args...)
 }
 
-// whole scans the body of an event, after its columns, which stay if the body was cut.
+// whole scans the body of an event, after its columns, which stay if the body was cut. The
+// outcome is that of the column in any case: the event may have been settled.
 type whole struct{ *notify.Event }
 
 func (to whole) Scan(v any) error {
 	var ev notify.Event
 	body, ok := v.([]byte)
 	if json.Unmarshal(body, &ev) == nil && ev.ID == to.ID {
+		ev.Outcome = to.Outcome
 		*to.Event = ev
 	}
 	return expect(ok, v)

@@ -14,10 +14,14 @@ const clockSet = time.Minute
 
 // AddHeartbeat stores the last heartbeat of an instance. A late one does not
 // overwrite a newer one. Where those of the service are from a time to come, the
-// clock was set back since, and they are taken to be of now: none hides another.
+// clock was set back since, and they are taken to be of now: none hides another. An error
+// may match ErrManyServices.
 func (s *Store) AddHeartbeat(ctx context.Context, h incident.Heartbeat) error {
 	service, received := text.Clip(h.Service, MaxText), micros(h.ReceivedAt)
 	return s.in(ctx, "insert heartbeat", func(tx *sql.Tx) error {
+		if err := introduce(ctx, tx, service, text.Clip(h.Sender, MaxText)); err != nil {
+			return err
+		}
 		_, err := tx.ExecContext(ctx, `UPDATE heartbeats SET received_at = ?1 WHERE service = ?2 AND received_at > ?1 + ?3`,
 			received, service, clockSet.Microseconds())
 		if err != nil {
@@ -43,15 +47,14 @@ func (s *Store) AddHeartbeat(ctx context.Context, h incident.Heartbeat) error {
 	})
 }
 
-// Heartbeats returns the last heartbeat of each service, of whichever instance
-// it came, in order of service, at most incident.MaxHeartbeats. The names come
-// from anybody who may publish: those of some must not hide others.
+// Heartbeats returns the last heartbeat of each service, of whichever instance it came, in
+// order of service. How many there are is bounded by MaxServices for each sender.
 func (s *Store) Heartbeats(ctx context.Context) ([]incident.Heartbeat, error) {
 	// With a lone max(), SQLite takes the other columns from the row that has it.
 	return collect(ctx, s, "heartbeats", func(h *incident.Heartbeat) []any {
 		return []any{&h.Service, &h.Instance, instant{&h.At}, span{&h.Every}, instant{&h.ReceivedAt}}
 	}, `SELECT service, instance, at, every, max(received_at) FROM heartbeats
-		GROUP BY service ORDER BY service LIMIT ?`, incident.MaxHeartbeats)
+		GROUP BY service ORDER BY service`)
 }
 
 // sameLag is how far the lags of two heartbeats may differ, in microseconds, to
@@ -59,26 +62,11 @@ func (s *Store) Heartbeats(ctx context.Context) ([]incident.Heartbeat, error) {
 const sameLag = 500_000
 
 // Clocks returns the clocks of instances that are wrong by at least so much, as one
-// of their last two heartbeats says, at most incident.MaxHeartbeats.
+// of their last two heartbeats says.
 func (s *Store) Clocks(ctx context.Context, least time.Duration) ([]incident.Clock, error) {
 	return collect(ctx, s, "clocks", func(c *incident.Clock) []any {
 		return []any{&c.Service, &c.Instance, span{&c.Behind}, &c.Agreed}
 	}, `SELECT service, instance, received_at - at, abs(received_at - at - lag_before) <= ?1 FROM heartbeats
-		WHERE lag_before IS NOT NULL AND (abs(received_at - at) >= ?2 OR abs(lag_before) >= ?2) LIMIT ?3`,
-		sameLag, least.Microseconds(), incident.MaxHeartbeats)
-}
-
-// ForgetService deletes the heartbeats of a service that was taken out of
-// service, so that its silence is no incident, and its switches.
-func (s *Store) ForgetService(ctx context.Context, service string) error {
-	return s.in(ctx, "forget service", func(tx *sql.Tx) error {
-		if _, err := tx.ExecContext(ctx, `DELETE FROM switches WHERE service = ?`, service); err != nil {
-			return err
-		}
-		res, err := tx.ExecContext(ctx, `DELETE FROM heartbeats WHERE service = ?`, service)
-		if err != nil {
-			return err
-		}
-		return found(res)
-	})
+		WHERE lag_before IS NOT NULL AND (abs(received_at - at) >= ?2 OR abs(lag_before) >= ?2)`,
+		sameLag, least.Microseconds())
 }

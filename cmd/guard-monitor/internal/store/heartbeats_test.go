@@ -28,7 +28,7 @@ func TestHeartbeats(t *testing.T) {
 	if got, err = s.Heartbeats(t.Context()); err != nil || len(got) != 1 || !got[0].ReceivedAt.Equal(caught.Add(-time.Hour)) {
 		t.Errorf("last heartbeats after the clock was set back: %+v, %v", got, err)
 	}
-	if err := s.ForgetService(t.Context(), "orders"); err != nil {
+	if _, err := s.Forget(t.Context(), "orders"); err != nil {
 		t.Fatal(err)
 	}
 	if got, _ := s.Heartbeats(t.Context()); len(got) != 0 {

@@ -14,20 +14,33 @@ const maxKeys = 10_000
 
 // IncidentFilter chooses incidents. Zero fields choose all.
 type IncidentFilter struct {
-	Open         bool // not those that are resolved
-	Service      string
-	Cluster      string
-	Shard        string
-	Causes       []incident.Cause
-	States       []incident.State
-	From, To     time.Time // of events: LastAt ≥ From, FirstAt < To
-	UpdatedSince time.Time
-	Before       string // those with a smaller ID: the last of the page before
-	Limit        int    // default DefaultRows, at most MaxRows
+	IDs      []string
+	Open     bool // not those that are resolved
+	Service  string
+	Key      string // one that an operation held of which an event reports
+	Event    string // ID of one of its events
+	Cluster  string
+	Shard    string
+	Causes   []incident.Cause
+	States   []incident.State
+	From, To time.Time // of events: LastAt ≥ From, FirstAt < To
+	Before   string    // those with a smaller ID: the last of the page before
+	Limit    int       // default DefaultRows, at most MaxRows
 }
+
+// hasKey holds for incidents with an event of a key. It looks once into an index for each
+// incident: a key may have many more events than there are incidents.
+const hasKey = `(EXISTS (SELECT 1 FROM events e WHERE e.incident_id = incidents.id AND e.key = ?)
+	OR id IN (SELECT e.incident_id FROM event_keys k CROSS JOIN events e ON e.seq = k.seq WHERE k.key = ?))`
 
 func (f IncidentFilter) where() where {
 	var w where
+	in(&w, "id", f.IDs)
+	w.text("id = (SELECT incident_id FROM events WHERE event_id = ?)", f.Event)
+	if f.Key != "" {
+		key := text.Clip(f.Key, MaxText)
+		w.add(hasKey, key, key)
+	}
 	if f.Open {
 		w.add("state <> 'resolved'")
 	}
@@ -38,18 +51,10 @@ func (f IncidentFilter) where() where {
 	in(&w, "state", f.States)
 	w.time("last_at >= ?", f.From)
 	w.time("first_at < ?", f.To)
-	w.time("updated_at >= ?", f.UpdatedSince)
 	return w
 }
 
-// order is that of creation. Where few of many are chosen, the plus has them
-// found by what they are chosen for, and then sorted, instead of through all.
-func (f IncidentFilter) order() string {
-	if f.Open || !f.UpdatedSince.IsZero() {
-		return " ORDER BY +id DESC"
-	}
-	return " ORDER BY id DESC"
-}
+const byID = " ORDER BY id DESC"
 
 const incidentColumns = `id, group_key, service, cause, cluster, shard, node, slot, state, confidence,
 	first_at, last_at, seen_at, updated_at, opened_at, resolved_at, events, keys, regressed,
@@ -59,7 +64,7 @@ const incidentColumns = `id, group_key, service, cause, cluster, shard, node, sl
 func (s *Store) Incidents(ctx context.Context, f IncidentFilter) ([]incident.Incident, error) {
 	w := f.where()
 	w.text("id < ?", f.Before)
-	return s.incidents(ctx, w.String()+f.order()+` LIMIT ?`, append(w.args, limit(f.Limit))...)
+	return s.incidents(ctx, w.String()+byID+` LIMIT ?`, append(w.args, limit(f.Limit))...)
 }
 
 // CountIncidents counts incidents up to maxCounted, and reports whether there
@@ -90,8 +95,24 @@ func (s *Store) incident(ctx context.Context, cond string, arg any) (incident.In
 	return list[0], nil
 }
 
-// incidents reads incidents, and what is not in their own rows.
+// incidents reads incidents with the silences that hold for them.
 func (s *Store) incidents(ctx context.Context, clause string, args ...any) ([]incident.Incident, error) {
+	list, err := s.readIncidents(ctx, clause, args...)
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	holding, err := s.activeSilences(ctx, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	for n := range list {
+		list[n].Silences = matching(holding, &list[n])
+	}
+	return list, nil
+}
+
+// readIncidents reads incidents without silences.
+func (s *Store) readIncidents(ctx context.Context, clause string, args ...any) ([]incident.Incident, error) {
 	list, err := collect(ctx, s, "incidents", func(i *incident.Incident) []any {
 		e := &i.Effect
 		return []any{
@@ -105,26 +126,39 @@ func (s *Store) incidents(ctx context.Context, clause string, args ...any) ([]in
 	if err != nil {
 		return nil, err
 	}
-	if err := s.fillDoubtful(ctx, list); err != nil {
-		return nil, err
-	}
-	return list, s.fillSilences(ctx, list)
+	return list, s.fillDoubtful(ctx, list)
 }
 
-const queryDoubtful = `SELECT DISTINCT key FROM events
-	WHERE incident_id = ? AND outcome = 'unknown' AND verdict <> 'degraded' ORDER BY key LIMIT ?`
+// queryDoubtful has the keys in doubt of all incidents of a list.
+const queryDoubtful = `SELECT i.value, (SELECT json_group_array(key) FROM (SELECT DISTINCT key FROM events
+	WHERE incident_id = i.value AND outcome = 'unknown' AND verdict <> 'degraded' ORDER BY key LIMIT ?2)) FROM json_each(?1) i`
 
 func (s *Store) fillDoubtful(ctx context.Context, list []incident.Incident) error {
-	for n := range list {
-		i := &list[n]
-		if i.Effect.Unknown == 0 {
-			continue
+	ids := []string{}
+	for _, i := range list {
+		if i.Effect.Unknown > 0 {
+			ids = append(ids, i.ID)
 		}
-		var err error
-		i.Effect.Doubtful, err = collect(ctx, s, "keys in doubt", func(key *string) []any { return []any{key} },
-			queryDoubtful, i.ID, incident.MaxDoubtful)
-		if err != nil {
-			return err
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	type row struct {
+		id   string
+		keys []string
+	}
+	rows, err := collect(ctx, s, "keys in doubt", func(r *row) []any { return []any{&r.id, document{&r.keys}} },
+		queryDoubtful, document{ids}, incident.MaxDoubtful)
+	if err != nil {
+		return err
+	}
+	keys := make(map[string][]string, len(rows))
+	for _, r := range rows {
+		keys[r.id] = r.keys
+	}
+	for n := range list {
+		if found := keys[list[n].ID]; len(found) > 0 {
+			list[n].Effect.Doubtful = found
 		}
 	}
 	return nil
@@ -133,25 +167,17 @@ func (s *Store) fillDoubtful(ctx context.Context, list []incident.Incident) erro
 // maxShown is how many of the silences that hold for an incident are read with it.
 const maxShown = 3
 
-func (s *Store) fillSilences(ctx context.Context, list []incident.Incident) error {
-	if len(list) == 0 {
-		return nil
-	}
-	silences, err := s.activeSilences(ctx, time.Now())
-	if err != nil {
-		return err
-	}
-	for i := range list {
-		for _, silence := range silences {
-			if silence.Matches(list[i]) {
-				list[i].Silences = append(list[i].Silences, silence)
-			}
-			if len(list[i].Silences) == maxShown {
-				break
-			}
+// matching returns the first of the silences that hold for an incident.
+func matching(holding []incident.Silence, i *incident.Incident) (list []incident.Silence) {
+	for _, s := range holding {
+		if s.Matches(*i) {
+			list = append(list, s)
+		}
+		if len(list) == maxShown {
+			break
 		}
 	}
-	return nil
+	return list
 }
 
 // Acknowledge notes that somebody looks after an open incident.

@@ -18,7 +18,9 @@ type Notification struct {
 	Incident string         // ID; empty for a test
 	Reason   string         // why it was sent, such as "firing", "repeat" or "resolved"
 	State    incident.State // of the incident then
-	Cause    incident.Cause // likewise
+	Cause    incident.Cause // of the incident then
+	Severity string         // of the incident then
+	Refused  int64          // operations of the incident then
 	Attempts int
 	Error    string // empty = delivered
 }
@@ -58,8 +60,20 @@ func (s *Store) Audit(ctx context.Context, l AuditLine) error {
 }
 
 // AuditLines returns lines, the newest first.
-func (s *Store) AuditLines(ctx context.Context, n int) ([]AuditLine, error) {
+func (s *Store) AuditLines(ctx context.Context, p Page) ([]AuditLine, error) {
+	clause, args := p.clause()
+	return s.auditLines(ctx, clause, args...)
+}
+
+// AuditOf returns the lines about a subject, the newest first.
+func (s *Store) AuditOf(ctx context.Context, subject string, n int) ([]AuditLine, error) {
+	return s.auditLines(ctx, clauseOfSubject, subject, limit(n))
+}
+
+const clauseOfSubject = ` WHERE subject = ? ORDER BY id DESC LIMIT ?`
+
+func (s *Store) auditLines(ctx context.Context, clause string, args ...any) ([]AuditLine, error) {
 	return collect(ctx, s, "audit lines", func(l *AuditLine) []any {
 		return []any{&l.ID, instant{&l.At}, &l.Who, &l.Remote, &l.Action, &l.Subject, &l.Detail}
-	}, `SELECT id, at, who, remote, action, subject, detail FROM audit ORDER BY id DESC LIMIT ?`, limit(n))
+	}, `SELECT id, at, who, remote, action, subject, detail FROM audit`+clause, args...)
 }

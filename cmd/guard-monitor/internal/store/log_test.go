@@ -18,11 +18,11 @@ func TestLogs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told, err := s.Told(t.Context(), "ops", caught)
+	told, err := s.Told(t.Context(), "ops", []string{"a", "b"})
 	if err != nil || len(told) != 1 || told["a"].State != incident.New || !told["a"].At.Equal(caught) {
 		t.Errorf("told %+v, %v, want what was delivered last", told, err)
 	}
-	if told, err := s.Told(t.Context(), "other", caught); err != nil || len(told) != 0 {
+	if told, err := s.Told(t.Context(), "other", []string{"a"}); err != nil || len(told) != 0 {
 		t.Errorf("told somebody else %+v, %v", told, err)
 	}
 	if all, err := s.Notifications(t.Context(), "a", 0); err != nil || len(all) != 2 || all[0].Error != "refused" {
@@ -33,7 +33,7 @@ func TestLogs(t *testing.T) {
 		t.Fatal(err)
 	}
 	line.ID = 1
-	if all, err := s.AuditLines(t.Context(), 0); err != nil || len(all) != 1 || all[0] != line {
+	if all, err := s.AuditLines(t.Context(), store.Page{}); err != nil || len(all) != 1 || all[0] != line {
 		t.Errorf("audit: %+v, %v, want %+v", all, err, line)
 	}
 }

@@ -55,6 +55,9 @@ func (s *Store) Purge(ctx context.Context, r Retention, now time.Time) (deleted 
 		{`DELETE FROM switches WHERE id IN (SELECT w.id FROM switches w WHERE w.seen_at < ?
 			AND EXISTS (SELECT 1 FROM switches n WHERE n.service = w.service AND n.id > w.id) LIMIT ?)`, []any{old}},
 		{beyond("switches", "id"), []any{incident.MaxHeartbeats}},
+		{`DELETE FROM services WHERE service IN (SELECT service FROM services k WHERE
+			NOT EXISTS (SELECT 1 FROM heartbeats h WHERE h.service = k.service)
+			AND NOT EXISTS (SELECT 1 FROM events e WHERE e.service = k.service) LIMIT ?)`, nil},
 	} {
 		n, err := s.drain(ctx, p.query, p.args...)
 		deleted += n
@@ -196,11 +199,7 @@ func (s *Store) deleteOldest(ctx context.Context) (deleted int64, err error) {
 
 // execIn runs a statement in a transaction and returns how many rows it changed.
 func execIn(ctx context.Context, tx *sql.Tx, stmt string, args ...any) (int64, error) {
-	res, err := tx.ExecContext(ctx, stmt, args...)
-	if err != nil {
-		return 0, err
-	}
-	return res.RowsAffected()
+	return changed(tx.ExecContext(ctx, stmt, args...))
 }
 
 // Size is how much the store holds.

@@ -92,7 +92,7 @@ func readAll(t *testing.T, s *store.Store) (c contents) {
 	}
 	c.Timeline, err = s.TimelineAfter(t.Context(), 0)
 	noError(t, err)
-	c.Silences, err = s.AllSilences(t.Context(), 0)
+	c.Silences, err = s.AllSilences(t.Context(), store.Page{})
 	noError(t, err)
 	for n := range c.Silences {
 		c.Silences[n].CreatedAt = time.Time{} // likewise
@@ -101,12 +101,12 @@ func readAll(t *testing.T, s *store.Store) (c contents) {
 	noError(t, err)
 	c.Notifications, err = s.Notifications(t.Context(), "", 0)
 	noError(t, err)
-	told, err := s.Told(t.Context(), "ops", caught)
+	told, err := s.Told(t.Context(), "ops", []string{c.Incidents[0].ID})
 	noError(t, err)
 	for n, notification := range c.Notifications {
 		c.Notifications[n].Cause = told[notification.Incident].Cause
 	}
-	c.Audit, err = s.AuditLines(t.Context(), 0)
+	c.Audit, err = s.AuditLines(t.Context(), store.Page{})
 	noError(t, err)
 	return c
 }

@@ -30,6 +30,20 @@ func limit(n int) int {
 	return min(n, MaxRows)
 }
 
+// A Page chooses rows of a list, the newest first. The zero Page is the first.
+type Page struct {
+	Before int64 // those with a smaller ID: the last of the page before
+	Limit  int   // default DefaultRows, at most MaxRows
+}
+
+func (p Page) clause() (clause string, args []any) {
+	var w where
+	if p.Before > 0 {
+		w.add("id < ?", p.Before)
+	}
+	return w.String() + " ORDER BY id DESC LIMIT ?", append(w.args, limit(p.Limit))
+}
+
 // micros is the stored form of a time, 0 for none.
 func micros(t time.Time) int64 {
 	if t.IsZero() {

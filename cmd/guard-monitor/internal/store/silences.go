@@ -47,8 +47,9 @@ func (s *Store) activeSilences(ctx context.Context, at time.Time) ([]incident.Si
 }
 
 // AllSilences returns the silences of any time, the newest first.
-func (s *Store) AllSilences(ctx context.Context, n int) ([]incident.Silence, error) {
-	return s.silences(ctx, ` ORDER BY id DESC LIMIT ?`, limit(n))
+func (s *Store) AllSilences(ctx context.Context, p Page) ([]incident.Silence, error) {
+	clause, args := p.clause()
+	return s.silences(ctx, clause, args...)
 }
 
 func (s *Store) silences(ctx context.Context, clause string, args ...any) ([]incident.Silence, error) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
 )
 
 func TestSilences(t *testing.T) {
@@ -37,7 +38,7 @@ func TestSilences(t *testing.T) {
 	if err := s.EndSilence(t.Context(), id, "bob", now); !errors.Is(err, incident.ErrNotFound) {
 		t.Errorf("end what has ended: %v", err)
 	}
-	if all, err := s.AllSilences(t.Context(), 0); err != nil || len(all) != 1 || all[0].EndedBy != "bob" || len(all[0].Matchers) != 1 {
+	if all, err := s.AllSilences(t.Context(), store.Page{}); err != nil || len(all) != 1 || all[0].EndedBy != "bob" || len(all[0].Matchers) != 1 {
 		t.Errorf("all silences: %+v, %v", all, err)
 	}
 }

@@ -2,9 +2,10 @@
 // file.
 //
 // Add returns only after the event is on disk (WAL with synchronous=FULL), so
-// that the caller may then acknowledge the message it came in. Writes share one
-// connection, since SQLite has one writer; reads have a small pool of their own
-// that cannot write. The file must not lie on a network file system.
+// that the caller may then acknowledge the message it came in. Events that are added at
+// the same time share a transaction. Writes share one connection, since SQLite has one
+// writer; reads have a small pool of their own that cannot write. The file must not lie on
+// a network file system.
 package store
 
 import (
@@ -16,6 +17,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"modernc.org/sqlite" // the driver "sqlite", without cgo
@@ -32,8 +34,15 @@ var pragmas = []string{fmt.Sprintf("busy_timeout(%d)", busy.Milliseconds()), "fo
 
 // Store is safe for concurrent use.
 type Store struct {
-	write *sql.DB
-	read  *sql.DB
+	write   *sql.DB
+	read    *sql.DB
+	current *current
+
+	insert    *sql.Stmt // of an event
+	additions chan *addition
+	closing   chan struct{} // closed by Close
+	written   chan struct{} // closed when no event is written any more
+	close     func() error
 }
 
 // Open opens the database in the file path, creates it if there is none, and
@@ -89,7 +98,17 @@ func open(ctx context.Context, path string) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(err, read.Close())
 	}
-	return &Store{write: write, read: read}, nil
+	insert, err := write.PrepareContext(ctx, insertEvent)
+	if err != nil {
+		return nil, errors.Join(err, read.Close(), write.Close())
+	}
+	s := &Store{
+		write: write, read: read, current: newCurrent(),
+		insert: insert, additions: make(chan *addition), closing: make(chan struct{}), written: make(chan struct{}),
+	}
+	s.close = sync.OnceValue(s.end)
+	go s.writeEvents()
+	return s, nil
 }
 
 func openWriter(ctx context.Context, path string, create bool) (*sql.DB, error) {
@@ -138,6 +157,10 @@ func (s *Store) Ping(ctx context.Context) error {
 
 // Close waits for statements in progress and closes the database. It may be
 // called again.
-func (s *Store) Close() error {
-	return errors.Join(s.read.Close(), s.write.Close())
+func (s *Store) Close() error { return s.close() }
+
+func (s *Store) end() error {
+	close(s.closing)
+	<-s.written
+	return errors.Join(s.insert.Close(), s.read.Close(), s.write.Close())
 }

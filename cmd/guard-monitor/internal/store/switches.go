@@ -46,18 +46,18 @@ func addSwitch(ctx context.Context, tx *sql.Tx, service string, h incident.Heart
 	return err
 }
 
-const clauseOfSwitches = ` WHERE seen_at >= ? ORDER BY seen_at DESC LIMIT ?`
+const clauseOfSwitches = ` WHERE seen_at >= ? ORDER BY seen_at DESC`
 
-// Switches returns the switches that were first reported since a time, the newest first, at
-// most MaxRows.
+// Switches returns the switches that were first reported since a time, the newest first.
+// Purge keeps incident.MaxHeartbeats of them.
 func (s *Store) Switches(ctx context.Context, since time.Time) ([]incident.Switch, error) {
 	return collect(ctx, s, "switches", func(w *incident.Switch) []any {
 		return []any{&w.Service, &w.Epoch, &w.From, &w.To, &w.By, instant{&w.SeenAt}, instant{&w.OverAt}}
-	}, `SELECT service, epoch, origin, target, made_by, seen_at, over_at FROM switches`+clauseOfSwitches, micros(since), MaxRows)
+	}, `SELECT service, epoch, origin, target, made_by, seen_at, over_at FROM switches`+clauseOfSwitches, micros(since))
 }
 
 // Switching returns the last heartbeat of each instance of the services that can switch, in
-// order of service and instance, at most incident.MaxHeartbeats.
+// order of service and instance.
 func (s *Store) Switching(ctx context.Context) ([]incident.Heartbeat, error) {
 	return collect(ctx, s, "heartbeats", func(h *incident.Heartbeat) []any {
 		r := &h.Record
@@ -66,5 +66,5 @@ func (s *Store) Switching(ctx context.Context) ([]incident.Heartbeat, error) {
 			&r.Epoch, &r.From, &r.To, &r.Settled, &r.By, span{&r.Left},
 		}
 	}, `SELECT service, instance, at, every, received_at, epoch, origin, target, settled, made_by, remaining FROM heartbeats
-		WHERE service IN (SELECT service FROM heartbeats WHERE epoch > 0) ORDER BY service, instance LIMIT ?`, incident.MaxHeartbeats)
+		WHERE service IN (SELECT service FROM heartbeats WHERE epoch > 0) ORDER BY service, instance`)
 }

@@ -158,7 +158,7 @@ func TestSwitchIsMarked(t *testing.T) {
 func TestForgetSwitches(t *testing.T) {
 	r := &reports{t, temp(t), caught}
 	r.say("a", moving(2, "redis", "sql"))
-	if err := r.store.ForgetService(t.Context(), "orders"); err != nil {
+	if _, err := r.store.Forget(t.Context(), "orders"); err != nil {
 		t.Fatal(err)
 	}
 	r.want("")

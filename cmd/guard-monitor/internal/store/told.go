@@ -11,29 +11,27 @@ import (
 
 // Told is what the last delivered notification to a receiver said of an incident.
 type Told struct {
-	At    time.Time
-	State incident.State
-	Cause incident.Cause
+	At       time.Time
+	State    incident.State
+	Cause    incident.Cause
+	Severity string // empty if an older version sent it
+	Refused  int64  // operations
 }
 
-// From the incidents, which are few (+id: not through all of them in order), to
-// the notifications.
 const queryTold = `
-	SELECT n.incident_id, n.at, n.state, n.cause
-	FROM (SELECT +id AS id FROM incidents WHERE state <> 'resolved'
-		UNION SELECT +id FROM incidents WHERE updated_at >= ?1) i
+	SELECT n.incident_id, n.at, n.state, n.cause, n.severity, n.refused FROM json_each(?1) i
 	JOIN notifications n ON n.id = (
-		SELECT max(id) FROM notifications WHERE receiver = ?2 AND incident_id = i.id AND error = '')`
+		SELECT max(id) FROM notifications WHERE receiver = ?2 AND incident_id = i.value AND error = '')`
 
-// Told returns the last notifications that were delivered to a receiver, by
-// incident: of those that are open, or were changed since.
-func (s *Store) Told(ctx context.Context, receiver string, since time.Time) (map[string]Told, error) {
+// Told returns the last notifications of incidents that were delivered to a receiver, by
+// the incident's ID. An incident of which nothing was delivered is absent.
+func (s *Store) Told(ctx context.Context, receiver string, incidents []string) (map[string]Told, error) {
 	type row struct {
 		id string
 		Told
 	}
-	rows, err := collect(ctx, s, "notifications", func(r *row) []any { return []any{&r.id, instant{&r.At}, &r.State, &r.Cause} },
-		queryTold, micros(since), receiver)
+	rows, err := collect(ctx, s, "notifications", func(r *row) []any { return []any{&r.id, instant{&r.At}, &r.State, &r.Cause, &r.Severity, &r.Refused} },
+		queryTold, document{incidents}, receiver)
 	told := make(map[string]Told, len(rows))
 	for _, r := range rows {
 		told[r.id] = r.Told
@@ -47,10 +45,10 @@ func (s *Store) AddNotifications(ctx context.Context, list []Notification) error
 	return s.in(ctx, "insert notifications", func(tx *sql.Tx) error {
 		for _, n := range list {
 			_, err := tx.ExecContext(ctx, `
-				INSERT INTO notifications (at, receiver, incident_id, reason, state, cause, attempts, error)
-				VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+				INSERT INTO notifications (at, receiver, incident_id, reason, state, cause, severity, refused, attempts, error)
+				VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 				micros(n.At), text.Clip(n.Receiver, MaxText), n.Incident, text.Clip(n.Reason, MaxText), n.State, n.Cause,
-				n.Attempts, text.Clip(n.Error, maxSentence))
+				n.Severity, n.Refused, n.Attempts, text.Clip(n.Error, maxSentence))
 			if err != nil {
 				return err
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/watch"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/words"
+	"github.com/belaygo/belay/notify"
 )
 
 // older makes a file as the version of guard-monitor with so many migrations did.
@@ -58,6 +59,24 @@ func TestUpgradeCountsEffects(t *testing.T) {
 		if err != nil || !reflect.DeepEqual(i.Effect, want) {
 			t.Errorf("%s: effect %+v, %v, want %+v", id, i.Effect, err, want)
 		}
+	}
+}
+
+// An incident of an older file that is critical stays so when its operations are settled, or
+// its alert would have other labels.
+func TestSettleKeepsSeverity(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "m.db")
+	older(t, path, 8)
+	exec(t, path, `INSERT INTO incidents (id, group_key, service, cause, cluster, shard, node, slot, state, confidence, first_at, last_at,
+		seen_at, updated_at, opened_at, resolved_at, regressed, unknowns, evidence, doc_link, merged_into, rate)
+		VALUES ('i', 'k', 'orders', 'unknown_commit', '', '', '', -1, 'ongoing', 'low', 0, 0, 0, 0, 0, 0, 0, 1, '[]', '', '',
+			'{"start":"2026-05-04T03:02:01Z","now":3,"peak":9}')`)
+	s := openStore(t, path)
+	if err := s.Settle(t.Context(), "i", incident.Settlement{At: caught, Operations: 1, Outcome: notify.OutcomeCommitted, By: "ann"}); err != nil {
+		t.Fatal(err)
+	}
+	if i := get(t, s, "i"); i.Severity() != "critical" || i.Effect.Unknown != 0 || i.Rate.Now != 3 {
+		t.Errorf("severity %s, %+v, %+v", i.Severity(), i.Effect, i.Rate)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
 )
 
@@ -22,10 +23,12 @@ func (h *Handler) apiRoutes(mux *http.ServeMux) {
 		"GET timeline":         listing((*query).timeline, st.Timeline, apiEntryOf),
 		"GET clusters":         h.apiClusters,
 		"GET services":         h.apiServices,
-		"GET silences":         listing((*query).limit, st.AllSilences, apiSilenceOf),
-		"GET audit":            listing((*query).limit, st.AuditLines, func(l store.AuditLine) store.AuditLine { return l }),
+		"GET silences":         listing((*query).page, st.AllSilences, apiSilenceOf),
+		"GET audit":            listing((*query).page, st.AuditLines, func(l store.AuditLine) store.AuditLine { return l }),
 		"POST silences":        h.addSilence,
 		"DELETE silences/{id}": h.endSilence,
+
+		"POST incidents/{id}/settle": h.settle,
 	} {
 		mux.HandleFunc(strings.Replace(route, " ", " /api/v1/", 1), h.answer(find))
 	}
@@ -82,7 +85,11 @@ func (h *Handler) apiOverview(ctx context.Context, _ *query, _ *http.Request) (a
 
 func (h *Handler) apiIncident(ctx context.Context, _ *query, r *http.Request) (any, error) {
 	i, err := h.cfg.Store.Incident(ctx, r.PathValue("id"))
-	return apiIncidentOf(i), err
+	if err != nil {
+		return nil, err
+	}
+	settled, err := h.cfg.Store.Settlements(ctx, i.ID, shownTold)
+	return apiWholeIncident{apiIncidentOf(i), convert(settled, func(x incident.Settlement) incident.Settlement { return x })}, err
 }
 
 func (h *Handler) apiEvent(ctx context.Context, _ *query, r *http.Request) (any, error) {
@@ -97,8 +104,18 @@ func (h *Handler) apiClusters(context.Context, *query, *http.Request) (any, erro
 	return apiList[apiCluster]{convert(h.health(time.Now()), apiClusterOf)}, nil
 }
 
-func (h *Handler) apiServices(ctx context.Context, _ *query, _ *http.Request) (any, error) {
+func (h *Handler) apiServices(ctx context.Context, q *query, _ *http.Request) (any, error) {
+	after, limit := q.text("after"), int(q.int("limit", 1, store.MaxRows, store.MaxRows))
+	if q.err != nil {
+		return nil, q.err
+	}
 	var d overviewData
-	err := h.findServices(ctx, &d)
-	return apiList[apiService]{convert(d.Services, apiServiceOf)}, err
+	if err := h.findServices(ctx, &d); err != nil {
+		return nil, err
+	}
+	list := d.Services // in order of name
+	for len(list) > 0 && list[0].Service <= after {
+		list = list[1:]
+	}
+	return apiList[apiService]{convert(list[:min(len(list), limit)], apiServiceOf)}, nil
 }

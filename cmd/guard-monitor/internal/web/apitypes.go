@@ -80,8 +80,14 @@ func apiIncidentOf(i incident.Incident) apiIncident {
 	return apiIncident{
 		Incident: i, Severity: i.Severity(), Failures: i.Effect.Failures, Unknowns: i.Effect.Unknown,
 		Effect: apiEffect{i.Effect, words.EffectLine(i.Effect)}, Evidence: convert(i.Evidence, apiEvidenceOf),
-		NextStep: words.English.Next(i.Cause), Silenced: i.Silenced(),
+		NextStep: words.English.Next(i), Silenced: i.Silenced(),
 	}
+}
+
+// apiWholeIncident is an incident that was asked for by its ID.
+type apiWholeIncident struct {
+	apiIncident
+	Settlements []incident.Settlement `json:"settlements"` // the newest first
 }
 
 type apiEffect struct {

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/crypto/bcrypt"
 
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/web"
 	"github.com/belaygo/belay/internal/testwait"
 )
@@ -203,7 +204,7 @@ func TestTrustedProxies(t *testing.T) {
 			r.Header.Set("X-Forwarded-For", tt.forwarded)
 		}
 		serve(s, r)
-		lines, err := s.store.AuditLines(t.Context(), 1)
+		lines, err := s.store.AuditLines(t.Context(), store.Page{Limit: 1})
 		if err != nil || len(lines) != 1 || lines[0].Remote != tt.want {
 			t.Errorf("%s forwards %q: %+v, %v, want %s", tt.peer, tt.forwarded, lines, err, tt.want)
 		}

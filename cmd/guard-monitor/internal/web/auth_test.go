@@ -12,6 +12,7 @@ import (
 	"golang.org/x/crypto/bcrypt"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/web"
 )
 
@@ -173,7 +174,7 @@ func TestWrites(t *testing.T) {
 	mustNotContain(t, s.page(t, "/incidents/"+incidentID), "silenced")
 	post("/silences", "incident="+incidentID+"&hours=4&by=bob&comment=x", 404) // that is for the API
 
-	lines, err := s.store.AuditLines(t.Context(), 10)
+	lines, err := s.store.AuditLines(t.Context(), store.Page{Limit: 10})
 	if err != nil || len(lines) != 4 {
 		t.Fatalf("%d audit lines, want 4: %v", len(lines), err)
 	}
@@ -294,7 +295,7 @@ func TestAPI(t *testing.T) {
 	done("DELETE", "silences/1", "", 400)
 	done("DELETE", "silences/1", `{"who":"bob"}`, 400)
 	done("DELETE", "silences/x", `{"by":"bob"}`, 404)
-	if lines, err := s.store.AuditLines(t.Context(), 10); err != nil || len(lines) != 2 {
+	if lines, err := s.store.AuditLines(t.Context(), store.Page{Limit: 10}); err != nil || len(lines) != 2 {
 		t.Errorf("%d audit lines, %v", len(lines), err)
 	}
 }
@@ -311,7 +312,7 @@ func TestLargeBodies(t *testing.T) {
 			t.Errorf("%s with a large body: %d, want 400", path, w.Code)
 		}
 	}
-	if list, err := s.store.AllSilences(t.Context(), 10); err != nil || len(list) != 0 {
+	if list, err := s.store.AllSilences(t.Context(), store.Page{Limit: 10}); err != nil || len(list) != 0 {
 		t.Errorf("%d silences, %v", len(list), err)
 	}
 	if i, err := s.store.Incident(t.Context(), incidentID); err != nil || i.AckedBy != "" {

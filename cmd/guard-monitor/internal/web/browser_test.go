@@ -11,6 +11,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/watch"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/web"
 	"github.com/belaygo/belay/internal/teststack"
@@ -126,11 +127,12 @@ func TestBrowserActs(t *testing.T) {
 	srv := s.server(t)
 	b := browse(t)
 	b.run(chromedp.Navigate(srv.URL+"/"), chromedp.Click("#open article a"))
+	b.until(`document.readyState === "complete" && location.pathname.startsWith("/incidents/")`)
 	b.shows("Nobody is on it yet")
 	b.run(chromedp.SendKeys(`#actions form[action$="/ack"] input[name=by]`, "Alice"), chromedp.Click(`#actions form[action$="/ack"] button`))
 	b.until(`document.querySelector('#actions form[action$="/unack"]')`) // the new page, not the old one brought up to date
 	b.shows("Alice is on it")
-	if lines, err := s.store.AuditLines(t.Context(), 1); err != nil || len(lines) != 1 || lines[0].Who != "Alice (not authenticated)" {
+	if lines, err := s.store.AuditLines(t.Context(), store.Page{Limit: 1}); err != nil || len(lines) != 1 || lines[0].Who != "Alice (not authenticated)" {
 		t.Errorf("audit lines %+v, %v", lines, err)
 	}
 

@@ -212,13 +212,16 @@ func on(tb testing.TB, addr string, args ...any) *redis.Cmd {
 	return cmd
 }
 
+// lockTTL leaves a busy machine 40 s until a renewal finds that the lock is lost.
+const lockTTL = 2 * time.Minute
+
 func newInstance(tb testing.TB, name string, db *gorm.DB, addrs []string, p notify.Publisher) *guard.Guard {
 	tb.Helper()
 	engine, err := redislock.Open(&redis.UniversalOptions{Addrs: addrs}, redislock.Config{})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	locker, err := lock.New(engine, lock.Config{TTL: 30 * time.Second})
+	locker, err := lock.New(engine, lock.Config{TTL: lockTTL})
 	if err != nil {
 		tb.Fatal(err)
 	}

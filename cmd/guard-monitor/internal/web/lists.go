@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
@@ -36,13 +37,19 @@ func (h *Handler) total(ctx context.Context, filter any, count func(context.Cont
 type incidentsData struct {
 	Show  string
 	List  []incident.Incident
+	Into  map[string]*incident.Incident // those that others of List were merged into, by ID
 	Count string
 	Older string // where the next page begins; empty = there is none
 }
 
+// AnyOpen reports whether one of the incidents is open.
+func (d incidentsData) AnyOpen() bool {
+	return slices.ContainsFunc(d.List, func(i incident.Incident) bool { return i.State.Open() })
+}
+
 func (h *Handler) incidents(ctx context.Context, q *query, _ *http.Request) (any, error) {
 	f := q.incidents()
-	d := incidentsData{Show: one(q, "show", []string{showOpen, showResolved, showAll}, showOpen)}
+	d := incidentsData{Show: q.show()}
 	if q.err != nil {
 		return nil, q.err
 	}
@@ -55,19 +62,50 @@ func (h *Handler) incidents(ctx context.Context, q *query, _ *http.Request) (any
 		d.List = d.List[:pageRows]
 		d.Older = d.List[pageRows-1].ID
 	}
+	if d.Into, err = h.into(ctx, d.List...); err != nil {
+		return nil, err
+	}
 	f.Before, f.Limit = "", 0
 	d.Count = h.total(ctx, f, func(ctx context.Context) (int, bool, error) { return h.cfg.Store.CountIncidents(ctx, f) })
 	return d, nil
 }
 
+// into returns the incidents that others of a list were merged into, by ID. One that is no
+// longer stored is absent.
+func (h *Handler) into(ctx context.Context, list ...incident.Incident) (map[string]*incident.Incident, error) {
+	var ids []string
+	for _, i := range list {
+		if i.MergedInto != "" {
+			ids = append(ids, i.MergedInto)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	found, err := h.cfg.Store.Incidents(ctx, store.IncidentFilter{IDs: ids, Limit: len(ids)})
+	byID := make(map[string]*incident.Incident, len(found))
+	for n := range found {
+		byID[found[n].ID] = &found[n]
+	}
+	return byID, err
+}
+
 type incidentData struct {
 	incident.Incident
-	Latest []store.Received
-	Told   []store.Notification
-	Around string // query of the timeline
+	Into    map[string]*incident.Incident // the one that it was merged into, by ID
+	Latest  []store.Received
+	Told    []store.Notification
+	Settled []incident.Settlement
+	Done    []store.AuditLine // what people did
+	Around  string            // query of the timeline
 }
 
 const shownTold = 20
+
+// SilencedAlone reports whether a silence holds for the incident alone.
+func (d incidentData) SilencedAlone() bool {
+	return slices.ContainsFunc(d.Silences, func(s incident.Silence) bool { return own(s, d.ID) })
+}
 
 func (h *Handler) incident(ctx context.Context, _ *query, r *http.Request) (any, error) {
 	i, err := h.cfg.Store.Incident(ctx, r.PathValue("id"))
@@ -75,10 +113,19 @@ func (h *Handler) incident(ctx context.Context, _ *query, r *http.Request) (any,
 		return nil, err
 	}
 	d := incidentData{Incident: i}
+	if d.Into, err = h.into(ctx, i); err != nil {
+		return nil, err
+	}
 	if d.Latest, err = h.cfg.Store.Events(ctx, store.EventFilter{Incident: i.ID, Limit: shownLatest}); err != nil {
 		return nil, err
 	}
 	if d.Told, err = h.cfg.Store.Notifications(ctx, i.ID, shownTold); err != nil {
+		return nil, err
+	}
+	if d.Done, err = h.cfg.Store.AuditOf(ctx, i.ID, shownTold); err != nil {
+		return nil, err
+	}
+	if d.Settled, err = h.cfg.Store.Settlements(ctx, i.ID, shownTold); err != nil {
 		return nil, err
 	}
 	const stamp = "2006-01-02T15:04:05Z"

@@ -13,9 +13,12 @@ import (
 )
 
 const (
-	shownOpen    = 20
-	shownLatest  = 8
-	trendMinutes = 120
+	shownOpen   = 20
+	shownAlike  = 5 // of the cards of one cause
+	shownLatest = 8
+	// shownServices is how many services the overview lists; GET services has all.
+	shownServices = 1000
+	trendMinutes  = 120
 	// The state of a cluster that was not read for so long is stale.
 	staleCluster = 15 * time.Second
 )
@@ -25,7 +28,8 @@ const (
 type overviewData struct {
 	openCounts
 	Open     []incident.Incident // the most urgent first
-	More     bool                // there are more than Total
+	Cards    []incident.Incident // as Open, but not too many of one cause
+	Alike    []sameCause         // the causes of many incidents, as in Why
 	Whose    []string
 	Why      []incident.Cause
 	LastOver *incident.Incident
@@ -34,8 +38,9 @@ type overviewData struct {
 	Failover  *watch.Entry
 	Latest    []store.Received    // the newest first
 	Beat      *incident.Heartbeat // the newest
-	Services  []serviceHealth
-	Keepers   []incident.Keeper // of the services that can switch
+	Services  []serviceHealth     // in order of name
+	Known     int                 // services
+	Keepers   []incident.Keeper   // of the services that can switch
 	Silent    int
 	Dead      int // letters
 	DeadKnown bool
@@ -89,6 +94,8 @@ func (h *Handler) findOverview(ctx context.Context, now time.Time) (*overviewDat
 	if err := h.findServices(ctx, &d); err != nil {
 		return nil, err
 	}
+	d.Known = len(d.Services)
+	d.Services, d.Keepers = d.Services[:min(d.Known, shownServices)], d.Keepers[:min(len(d.Keepers), shownServices)]
 	d.Clusters = h.health(now)
 	d.Dead, d.DeadKnown = h.cfg.deadLetters()
 	in := h.cfg.intake()
@@ -124,30 +131,22 @@ func (h *Handler) count(ctx context.Context, from, to time.Time, n int) (p perSt
 }
 
 func (h *Handler) findOpen(ctx context.Context, d *overviewData) error {
-	open, err := h.cfg.Store.Incidents(ctx, store.IncidentFilter{Open: true, Limit: store.MaxRows})
+	now, err := h.cfg.Store.Current(ctx)
 	if err != nil {
 		return err
 	}
-	d.Total, d.More = len(open), len(open) == store.MaxRows
-	for _, i := range open {
-		if i.Severity() == "critical" {
-			d.Critical++
-		}
-		if i.AckedBy == "" {
-			d.Unacked++
-		}
-		if d.Since.IsZero() || i.FirstAt.Before(d.Since) {
-			d.Since = i.FirstAt
-		}
-		if !slices.Contains(d.Whose, i.Service) && len(d.Whose) < 6 {
-			d.Whose = append(d.Whose, i.Service)
-		}
-		if !slices.Contains(d.Why, i.Cause) {
-			d.Why = append(d.Why, i.Cause)
+	var open []*incident.Incident
+	for _, i := range now.Incidents {
+		if i.State.Open() {
+			open = append(open, i)
+			d.add(i)
 		}
 	}
-	slices.SortStableFunc(open, func(a, b incident.Incident) int { return urgency(b) - urgency(a) })
-	d.Open = open[:min(len(open), shownOpen)]
+	slices.SortStableFunc(open, func(a, b *incident.Incident) int { return urgency(b) - urgency(a) })
+	for _, i := range open[:min(len(open), shownOpen)] {
+		d.Open = append(d.Open, *i)
+	}
+	d.gather(open)
 	over, err := h.cfg.Store.Incidents(ctx, store.IncidentFilter{States: []incident.State{incident.Resolved}, Limit: 1})
 	if err == nil && len(over) > 0 {
 		d.LastOver = &over[0]
@@ -155,8 +154,72 @@ func (h *Handler) findOpen(ctx context.Context, d *overviewData) error {
 	return err
 }
 
+// shownWhose is how many services are named that have open incidents.
+const shownWhose = 6
+
+// sameCause sums up the open incidents of one cause.
+type sameCause struct {
+	Cause               incident.Cause
+	Incidents, Services int
+	Critical, Unacked   int
+	services            map[string]bool
+}
+
+// gather fills in Alike and Cards from the open incidents in the order of urgency.
+func (d *overviewData) gather(open []*incident.Incident) {
+	all := make(map[incident.Cause]*sameCause)
+	for _, i := range open {
+		a := all[i.Cause]
+		if a == nil {
+			a = &sameCause{Cause: i.Cause, services: make(map[string]bool)}
+			all[i.Cause] = a
+		}
+		a.add(i)
+		if a.Incidents <= shownAlike && len(d.Cards) < shownOpen {
+			d.Cards = append(d.Cards, *i)
+		}
+	}
+	for _, cause := range d.Why {
+		if a := all[cause]; a.Incidents > shownAlike {
+			d.Alike = append(d.Alike, *a)
+		}
+	}
+}
+
+func (a *sameCause) add(i *incident.Incident) {
+	a.Incidents++
+	a.services[i.Service] = true
+	a.Services = len(a.services)
+	if i.Severity() == "critical" {
+		a.Critical++
+	}
+	if i.AckedBy == "" {
+		a.Unacked++
+	}
+}
+
+// add counts an open incident.
+func (d *overviewData) add(i *incident.Incident) {
+	d.Total++
+	if i.Severity() == "critical" {
+		d.Critical++
+	}
+	if i.AckedBy == "" {
+		d.Unacked++
+	}
+	if d.Since.IsZero() || i.FirstAt.Before(d.Since) {
+		d.Since = i.FirstAt
+	}
+	if len(d.Whose) < shownWhose && !slices.Contains(d.Whose, i.Service) {
+		d.Whose = append(d.Whose, i.Service)
+	}
+	if !slices.Contains(d.Why, i.Cause) {
+		d.Why = append(d.Why, i.Cause)
+	}
+}
+
 // urgency orders open incidents. Those that nobody has acknowledged come first.
-func urgency(i incident.Incident) (n int) {
+func urgency(i *incident.Incident) (n int) {
 	if i.AckedBy == "" && !i.Silenced() {
 		n += 8
 	}
@@ -174,15 +237,15 @@ func (h *Handler) findServices(ctx context.Context, d *overviewData) error {
 	if err != nil {
 		return err
 	}
-	incidents, err := h.cfg.Store.Incidents(ctx, store.IncidentFilter{
-		Open: true, Causes: []incident.Cause{incident.HeartbeatSilent}, Limit: store.MaxRows,
-	})
+	now, err := h.cfg.Store.Current(ctx)
 	if err != nil {
 		return err
 	}
-	silent := make(map[string]bool, len(incidents))
-	for _, i := range incidents {
-		silent[i.Service] = true
+	silent := make(map[string]bool)
+	for _, i := range now.Incidents {
+		if i.Cause == incident.HeartbeatSilent && i.State.Open() {
+			silent[i.Service] = true
+		}
 	}
 	d.Silent = len(silent)
 	keepers, err := h.findKeepers(ctx, d)
@@ -190,10 +253,7 @@ func (h *Handler) findServices(ctx context.Context, d *overviewData) error {
 		return err
 	}
 	for i, b := range beats {
-		s := serviceHealth{b, silent[b.Service], keepers[b.Service]}
-		if len(d.Services) < store.MaxRows {
-			d.Services = append(d.Services, s)
-		}
+		d.Services = append(d.Services, serviceHealth{b, silent[b.Service], keepers[b.Service]})
 		if d.Beat == nil || b.ReceivedAt.After(d.Beat.ReceivedAt) {
 			d.Beat = &beats[i]
 		}
@@ -217,7 +277,7 @@ func (h *Handler) findKeepers(ctx context.Context, d *overviewData) (map[string]
 	for i, k := range all {
 		byService[k.Service] = &all[i]
 	}
-	d.Keepers = all[:min(len(all), store.MaxRows)]
+	d.Keepers = all
 	return byService, nil
 }
 

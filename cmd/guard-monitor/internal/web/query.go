@@ -123,13 +123,23 @@ const (
 	showAll      = "all"
 )
 
+// show returns which incidents a list shows. Somebody who names a key or an event looks for
+// its incident, whether it is open or not.
+func (q *query) show() string {
+	otherwise := showOpen
+	if q.text("key")+q.text("event") != "" {
+		otherwise = showAll
+	}
+	return one(q, "show", []string{showOpen, showResolved, showAll}, otherwise)
+}
+
 func (q *query) incidents() store.IncidentFilter {
 	f := store.IncidentFilter{
-		Service: q.text("service"), Cluster: q.text("cluster"), Shard: q.text("shard"),
+		Service: q.text("service"), Key: q.text("key"), Event: q.text("event"), Cluster: q.text("cluster"), Shard: q.text("shard"),
 		Causes: chosen(q, "cause", incident.Causes), States: chosen(q, "state", incident.States),
 		From: q.time("from"), To: q.time("to"), Before: q.text("before"), Limit: q.limit(),
 	}
-	switch one(q, "show", []string{showOpen, showResolved, showAll}, showOpen) {
+	switch q.show() {
 	case showOpen:
 		f.Open = len(f.States) == 0
 	case showResolved:
@@ -140,7 +150,7 @@ func (q *query) incidents() store.IncidentFilter {
 
 func (q *query) events() store.EventFilter {
 	return store.EventFilter{
-		Service: q.text("service"), Key: q.text("key"), Table: q.text("table"), Incident: q.text("incident"),
+		ID: q.text("event"), Service: q.text("service"), Key: q.text("key"), Table: q.text("table"), Incident: q.text("incident"),
 		Verdicts: chosen(q, "verdict", verdicts), Causes: chosen(q, "cause", incident.Causes),
 		From: q.time("from"), To: q.time("to"), Before: q.int("before", 0, 1<<62, 0), Limit: q.limit(),
 	}
@@ -155,6 +165,10 @@ func (q *query) timeline() store.TimelineFilter {
 
 // limit is how many rows a client of the API asks for.
 func (q *query) limit() int { return int(q.int("limit", 1, store.MaxRows, store.DefaultRows)) }
+
+func (q *query) page() store.Page {
+	return store.Page{Before: q.int("before", 0, 1<<62, 0), Limit: q.limit()}
+}
 
 // span is the time that the timeline shows.
 func (q *query) span(now time.Time) (from, to time.Time) {

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
@@ -59,11 +58,7 @@ func (h *Handler) routes() http.Handler {
 	mux.HandleFunc("GET /timeline", h.page("timeline", h.timeline))
 	mux.HandleFunc("GET /clusters", h.page("clusters", h.clusters))
 
-	mux.HandleFunc("POST /incidents/{id}/ack", h.form("acknowledge", h.cfg.Store.Acknowledge))
-	mux.HandleFunc("POST /incidents/{id}/unack", h.form("unacknowledge", func(ctx context.Context, id, _ string, at time.Time) error {
-		return h.cfg.Store.Unacknowledge(ctx, id, at)
-	}))
-
+	h.actRoutes(mux)
 	h.apiRoutes(mux)
 	return mux
 }

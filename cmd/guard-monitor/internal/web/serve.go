@@ -1,15 +1,20 @@
 package web
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"log"
 	"log/slog"
 	"net"
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/lograte"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/text"
 )
 
 // LoadTLS returns the settings of a server with the certificate of two files.
@@ -53,6 +58,23 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return c.cert, nil
 }
 
+// connectionLog takes what net/http logs of connections, which is whatever strangers cause.
+// A handshake that fails is logged at the level debug: any port scan or TCP check does that.
+type connectionLog struct {
+	logger *slog.Logger
+	lines  lograte.Limit
+}
+
+func (c *connectionLog) Write(line []byte) (int, error) {
+	what := slog.String("error", text.Line(string(bytes.TrimSpace(line))))
+	if bytes.HasPrefix(line, []byte("http: TLS handshake error")) {
+		c.logger.LogAttrs(context.Background(), slog.LevelDebug, "connection failed", what)
+		return len(line), nil
+	}
+	c.lines.Warn(context.Background(), c.logger, "connection failed", what)
+	return len(line), nil
+}
+
 const (
 	drainTimeout   = 5 * time.Second
 	maxHeaderBytes = 16 << 10
@@ -70,7 +92,7 @@ func Serve(ctx context.Context, ln net.Listener, h http.Handler, secure *tls.Con
 		IdleTimeout:       time.Minute,
 		MaxHeaderBytes:    maxHeaderBytes,
 		TLSConfig:         secure,
-		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
+		ErrorLog:          log.New(&connectionLog{logger: logger}, "", 0),
 	}
 	ended := make(chan error, 1)
 	go func() {

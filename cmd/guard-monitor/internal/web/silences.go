@@ -13,6 +13,11 @@ import (
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
 )
 
+const (
+	actionSilence    = "silence"
+	actionEndSilence = "end silence"
+)
+
 // silenceRequest is the body of a request to add or to end a silence.
 type silenceRequest struct {
 	Matchers []incident.Matcher `json:"matchers"`
@@ -55,7 +60,7 @@ func (h *Handler) addSilence(ctx context.Context, _ *query, r *http.Request) (an
 	if err != nil {
 		return nil, err
 	}
-	return apiDone{ID: id, OK: true}, h.audit(r, in.By, "silence", strconv.FormatInt(id, 10),
+	return apiDone{ID: id, OK: true}, h.audit(r, in.By, actionSilence, strconv.FormatInt(id, 10),
 		fmt.Sprintf("%v for %v: %s", in.Matchers, length, in.Comment))
 }
 
@@ -75,5 +80,5 @@ func (h *Handler) endSilence(ctx context.Context, _ *query, r *http.Request) (an
 	if err := h.cfg.Store.EndSilence(ctx, id, in.By, time.Now()); err != nil {
 		return nil, err
 	}
-	return apiDone{OK: true}, h.audit(r, in.By, "end silence", strconv.FormatInt(id, 10), "")
+	return apiDone{OK: true}, h.audit(r, in.By, actionEndSilence, strconv.FormatInt(id, 10), "")
 }

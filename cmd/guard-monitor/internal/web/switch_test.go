@@ -9,14 +9,20 @@ import (
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
 )
 
-// report stores what an instance knows of the record of a switch.
-func (s *site) report(t testing.TB, service, instance string, ago time.Duration, r incident.Record) {
+// report stores what an instance knows of the record of a switch, and returns since when.
+func (s *site) report(t testing.TB, service, instance string, ago time.Duration, r incident.Record) (at time.Time) {
 	t.Helper()
-	at := time.Now().Add(-ago)
+	at = time.Now().Add(-ago)
 	h := incident.Heartbeat{Service: service, Instance: instance, At: at, Every: time.Minute, ReceivedAt: at, Record: r}
 	if err := s.store.AddHeartbeat(t.Context(), h); err != nil {
 		t.Fatal(err)
 	}
+	return at
+}
+
+// shown is a time as the pages have it for machines.
+func shown(at time.Time) string {
+	return `datetime="` + at.UTC().Format("2006-01-02T15:04:05.000Z") + `"`
 }
 
 // keeper is what the API has of the switch of orders.
@@ -46,11 +52,11 @@ func TestSwitchIsShown(t *testing.T) {
 	}
 	mustContain(t, s.page(t, "/"), keptTitle, "in redis", "known to 3 of 3 instances")
 
-	moving := incident.Record{Epoch: 2, From: "redis", To: "sql", By: "alice", Left: 41 * time.Second}
-	s.report(t, "orders", "a", 10*time.Second, moving)
-	s.report(t, "orders", "b", 8*time.Second, moving)
-	mustContain(t, s.page(t, "/"), "moving from redis to sql", "ends", "in 32 s", "by alice", "known to 2 of 3 instances, not to c")
-	mustContain(t, s.page(t, "/", "Accept-Language", "zh"), "<h2>锁存放在哪里</h2>", "正从 redis 迁移到 sql", "32 秒后", "由 alice 发起", "2/3 个实例已知晓，尚未知晓：c")
+	moving := incident.Record{Epoch: 2, From: "redis", To: "sql", By: "alice", Left: 10 * time.Minute}
+	since := s.report(t, "orders", "a", 10*time.Second, moving)
+	ends := s.report(t, "orders", "b", 8*time.Second, moving).Add(moving.Left)
+	mustContain(t, s.page(t, "/"), "moving from redis to sql", "ends", shown(ends), "by alice", "known to 2 of 3 instances, not to c")
+	mustContain(t, s.page(t, "/", "Accept-Language", "zh"), "<h2>锁存放在哪里</h2>", "正从 redis 迁移到 sql", shown(ends), "由 alice 发起", "2/3 个实例已知晓，尚未知晓：c")
 	mustNotContain(t, s.page(t, "/"), "Each instance should know")
 	k := s.keeper(t)
 	if k["epoch"] != 2.0 || k["from"] != "redis" || k["to"] != "sql" || k["by"] != "alice" || k["settled"] != false || k["moves_until"] == nil ||
@@ -62,7 +68,7 @@ func TestSwitchIsShown(t *testing.T) {
 	over.Settled, over.Left = true, 0
 	s.report(t, "orders", "b", 5*time.Second, over)
 	body := s.page(t, "/")
-	mustContain(t, body, "in sql", "10 s ago", "before: redis", "by alice", `class="poor">Each instance should know`)
+	mustContain(t, body, "in sql", shown(since), "before: redis", "by alice", `class="poor">Each instance should know`)
 	mustNotContain(t, body, "moving from")
 	if k = s.keeper(t); k["late"] != true || k["settled"] != true || k["moves_until"] != nil || k["since"] == nil {
 		t.Errorf("the API has %v", k)

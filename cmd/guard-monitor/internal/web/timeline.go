@@ -43,7 +43,7 @@ func (r timelineRow) More() int { return len(r.Events) - 1 }
 
 func (h *Handler) timeline(ctx context.Context, q *query, _ *http.Request) (any, error) {
 	from, to := q.span(time.Now())
-	service, cluster := q.text("service"), q.text("cluster")
+	service, key, event, cluster := q.text("service"), q.text("key"), q.text("event"), q.text("cluster")
 	if q.err != nil {
 		return nil, q.err
 	}
@@ -51,12 +51,12 @@ func (h *Handler) timeline(ctx context.Context, q *query, _ *http.Request) (any,
 	if err != nil {
 		return nil, err
 	}
-	events, err := h.cfg.Store.Events(ctx, store.EventFilter{Service: service, From: from, To: to, Limit: timelineRows})
+	events, err := h.cfg.Store.Events(ctx, store.EventFilter{ID: event, Service: service, Key: key, From: from, To: to, Limit: timelineRows})
 	if err != nil {
 		return nil, err
 	}
 	incidents, err := h.cfg.Store.Incidents(ctx, store.IncidentFilter{
-		Service: service, Cluster: cluster, From: from, To: to, Limit: timelineRows,
+		Service: service, Key: key, Event: event, Cluster: cluster, From: from, To: to, Limit: timelineRows,
 	})
 	if err != nil {
 		return nil, err

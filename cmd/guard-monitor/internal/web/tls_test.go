@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -9,6 +10,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"io"
 	"log/slog"
 	"math/big"
 	"net"
@@ -96,6 +98,44 @@ func TestTLS(t *testing.T) {
 	}
 	if code, err := get("http://"+addr+"/", nil); err == nil && code != http.StatusBadRequest {
 		t.Errorf("plain http: %d", code)
+	}
+}
+
+// TestConnectionsFillNoLog: a handshake that fails, as any port scan causes, is no line.
+func TestConnectionsFillNoLog(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	certFile, keyFile, _ := newCertificate(t)
+	secure, err := web.LoadTLS(certFile, keyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer // read after the server has ended
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- web.Serve(ctx, ln, s, secure, slog.New(slog.NewTextHandler(&out, nil))) }()
+	for range 20 {
+		conn, err := net.Dial("tcp", ln.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = conn.Write([]byte("GET / HTTP/1.0\r\n\r\n"))
+		if err != nil {
+			t.Error(err)
+		}
+		_, _ = io.Copy(io.Discard, conn) // until the server has answered and logged
+		_ = conn.Close()
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if out.Len() > 0 {
+		t.Errorf("the log has\n%.500s", out.String())
 	}
 }
 

@@ -331,10 +331,12 @@ func (h *Handler) fail(ctx context.Context, v *view, err error) {
 func (h *Handler) statusOf(ctx context.Context, err error) int {
 	var bad *queryError
 	switch {
-	case errors.As(err, &bad), errors.Is(err, incident.ErrInvalidSilence), errors.Is(err, errNobody):
+	case errors.As(err, &bad), errors.Is(err, incident.ErrInvalidSilence), errors.Is(err, incident.ErrInvalidSettlement), errors.Is(err, errNobody):
 		return http.StatusBadRequest
 	case errors.Is(err, incident.ErrNotFound):
 		return http.StatusNotFound
+	case errors.Is(err, incident.ErrChanged):
+		return http.StatusConflict
 	}
 	h.cfg.Logger.LogAttrs(ctx, slog.LevelError, "request failed", slog.Any("error", err))
 	return http.StatusServiceUnavailable

@@ -15,8 +15,8 @@
 // It is answered for every host and whatever Config.Writes and Config.Auth say: a web
 // site can't know a token.
 //
-// Nothing can be changed unless Config.Writes is set. Then people acknowledge
-// incidents on the pages, and programs silence them through the API. Each change
+// Nothing can be changed unless Config.Writes is set. Then people acknowledge and
+// silence incidents on the pages, and programs silence them through the API. Each change
 // leaves an audit line. A browser may not send one from another site (net/http's
 // cross-origin protection). Bodies of requests are bounded.
 //
@@ -54,6 +54,7 @@ import (
 type Store interface {
 	Ping(ctx context.Context) error
 	Marks(ctx context.Context) (store.Marks, error)
+	Current(ctx context.Context) (store.Snapshot, error)
 	Events(ctx context.Context, f store.EventFilter) ([]store.Received, error)
 	CountEvents(ctx context.Context, f store.EventFilter) (n int, more bool, err error)
 	EventsPer(ctx context.Context, from time.Time, step time.Duration, n int) ([]store.Bounded, error)
@@ -62,15 +63,18 @@ type Store interface {
 	CountIncidents(ctx context.Context, f store.IncidentFilter) (n int, more bool, err error)
 	Incident(ctx context.Context, id string) (incident.Incident, error)
 	Notifications(ctx context.Context, incidentID string, n int) ([]store.Notification, error)
+	AuditOf(ctx context.Context, subject string, n int) ([]store.AuditLine, error)
+	Settlements(ctx context.Context, incidentID string, n int) ([]incident.Settlement, error)
 	Timeline(ctx context.Context, f store.TimelineFilter) ([]watch.Entry, error)
 	Heartbeats(ctx context.Context) ([]incident.Heartbeat, error)
 	Switching(ctx context.Context) ([]incident.Heartbeat, error)
 	Switches(ctx context.Context, since time.Time) ([]incident.Switch, error)
-	AllSilences(ctx context.Context, n int) ([]incident.Silence, error)
-	AuditLines(ctx context.Context, n int) ([]store.AuditLine, error)
+	AllSilences(ctx context.Context, p store.Page) ([]incident.Silence, error)
+	AuditLines(ctx context.Context, p store.Page) ([]store.AuditLine, error)
 
 	Acknowledge(ctx context.Context, id, by string, at time.Time) error
 	Unacknowledge(ctx context.Context, id string, at time.Time) error
+	Settle(ctx context.Context, incidentID string, x incident.Settlement) error
 	AddSilence(ctx context.Context, s incident.Silence) (int64, error)
 	EndSilence(ctx context.Context, id int64, by string, at time.Time) error
 	Audit(ctx context.Context, l store.AuditLine) error

@@ -89,9 +89,8 @@ func (s *site) add(tb testing.TB, ev notify.Event) {
 
 const incidentID = "0196f9c4-0000-7000-8000-00000000000a"
 
-// explain puts the newest event into an incident.
-func (s *site) explain(tb testing.TB, change ...func(*incident.Incident)) incident.Incident {
-	tb.Helper()
+// anIncident is a failover that goes on, with changes.
+func anIncident(change ...func(*incident.Incident)) incident.Incident {
 	now := time.Now()
 	i := incident.Incident{
 		ID: incidentID, Key: "k", Service: "orders", Cause: incident.Failover, Cluster: "main", Shard: "0-5460",
@@ -102,6 +101,13 @@ func (s *site) explain(tb testing.TB, change ...func(*incident.Incident)) incide
 	for _, c := range change {
 		c(&i)
 	}
+	return i
+}
+
+// explain puts the newest event into an incident.
+func (s *site) explain(tb testing.TB, change ...func(*incident.Incident)) incident.Incident {
+	tb.Helper()
+	i := anIncident(change...)
 	recent, err := s.store.Recent(tb.Context(), 1)
 	if err != nil {
 		tb.Fatal(err)

@@ -6,36 +6,29 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
 )
 
-// form returns the handler of a form by which somebody acts on an incident.
-func (h *Handler) form(action string, do func(ctx context.Context, id, by string, at time.Time) error) http.HandlerFunc {
+// form returns the handler of a form by which somebody acts on incidents.
+func (h *Handler) form(action string, do act) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if err := r.ParseForm(); err != nil {
 			http.Error(w, "the form cannot be read", http.StatusBadRequest)
 			return
 		}
-		id := r.PathValue("id")
 		by, err := who(r, r.PostFormValue("by"))
+		var ids []string
+		var next string
 		if err == nil {
-			err = do(r.Context(), id, by, time.Now())
+			ids, next, err = h.chosenIDs(r)
 		}
 		if err == nil {
-			err = h.audit(r, by, action, id, "")
+			err = h.each(r, action, do, ids, by)
 		}
-		if err != nil {
-			v := h.view(r, "problem")
-			v.Answer = true
-			h.fail(r.Context(), v, err)
-			h.render(w, r, v)
-			return
-		}
-		http.Redirect(w, r, h.prefix+"/incidents/"+url.PathEscape(id), http.StatusSeeOther)
+		h.finishForm(w, r, next, err)
 	}
 }
 

@@ -58,25 +58,20 @@ var causes = map[incident.Cause]cause{
 // Cause is what a cause is called.
 func (l Lang) Cause(c incident.Cause) string { return l.say(causes[c].name, string(c)) }
 
-// Why says what a cause means.
-func (l Lang) Why(c incident.Cause) string { return l.say(causes[c].why, string(c)) }
-
-// Next says what to do now.
-func (l Lang) Next(c incident.Cause) string {
-	return l.say(causes[c].next, l.say(causes[incident.Unknown].next, ""))
-}
-
 // reported are the causes that an event itself reports, or that are none: these are sure.
 var reported = []incident.Cause{incident.Unreachable, incident.UnknownCommit, incident.HeartbeatSilent, incident.Unknown}
 
-// because is a cause as it ends the first line of an alert.
-func because(c incident.Cause, sure incident.Confidence) string {
-	says := cmp.Or(causes[c].because, string(c))
+// because is the cause of an incident as it ends the first line of an alert.
+func because(i *incident.Incident) string {
+	says := cmp.Or(causes[i.Cause].because, string(i.Cause))
+	if i.Cause == incident.Failover && i.Effect.Failures == 0 {
+		says = "a Redis failover"
+	}
 	switch {
-	case slices.Contains(reported, c):
-	case sure == incident.Low:
+	case slices.Contains(reported, i.Cause):
+	case i.Confidence == incident.Low:
 		return "possibly " + says
-	case sure == incident.Medium:
+	case i.Confidence == incident.Medium:
 		return "probably " + says
 	}
 	return says

@@ -27,6 +27,10 @@ func (s *sentence) happened(ev notify.Event) {
 	case v == notify.VerdictLost:
 		s.add("The lock on key {key} was lost while {who} worked under it, noticed at {at}", "{who}以键 {key} 工作期间锁丢失，于 {at} ").
 			addIf(ev.Outcome == notify.OutcomeRefused, " when the database refused its write", "数据库拒绝其写入时").add("{row}{became}", "发现{row}{became}")
+	case v == notify.VerdictUnknownCommit && ev.Outcome != notify.OutcomeUnknown:
+		s.add("The database did not answer the COMMIT of {who} under key {key}{row} at {at}", "数据库于 {at} 未应答 {who}以键 {key} 所做工作的 COMMIT{row}").
+			addIf(ev.Outcome == notify.OutcomeCommitted, "; as was found out later, it was committed", "；事后查明，其已提交").
+			addIf(ev.Outcome != notify.OutcomeCommitted, "; as was found out later, it was not committed", "；事后查明，其未提交")
 	case v == notify.VerdictUnknownCommit:
 		s.add("Nobody knows whether the work of {who} under key {key}{row} was committed: the database did not answer the COMMIT at {at}", "无人知道 {who}以键 {key} 所做的工作是否已提交：数据库于 {at} 未应答 COMMIT{row}")
 	case v == notify.VerdictDegraded && !endsOutage(ev):

@@ -67,6 +67,24 @@ func TestEventOutage(t *testing.T) {
 	}
 }
 
+// A settled event says what was found out.
+func TestEventSettled(t *testing.T) {
+	for outcome, want := range map[notify.Outcome]string{
+		notify.OutcomeCommitted:  "as was found out later, it was committed",
+		notify.OutcomeRolledBack: "as was found out later, it was not committed",
+	} {
+		event := example(t, "unknown_commit")
+		event.Outcome = outcome
+		got := words.English.Event(event)
+		if !strings.Contains(got, want) || !strings.Contains(got, "did not answer the COMMIT") || strings.Contains(got, "Nobody knows") {
+			t.Errorf("got\n%s\nwant it to say: %s", got, want)
+		}
+		if zh := words.Chinese.Event(event); strings.Contains(zh, "无人知道") || !strings.Contains(zh, "事后查明") {
+			t.Errorf("got\n%s", zh)
+		}
+	}
+}
+
 func TestEventOneRefusal(t *testing.T) {
 	event := example(t, "unavailable")
 	event.Count, event.Key, event.Place = 1, "", notify.Place{}

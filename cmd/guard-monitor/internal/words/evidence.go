@@ -25,9 +25,11 @@ var findings = map[incident.Kind]phrase{
 	incident.NotExpired: {"a lock that is renewed does not expire, unless EXPIRE or PEXPIRE shortened its time to live, or its holder's machine stood still",
 		"续期的锁不会过期，除非 EXPIRE 或 PEXPIRE 缩短了它的有效期，或持有者的机器曾停顿"},
 	incident.EarlierHolder: {"nobody has reported to have lost the lock on this key, but what follows may have taken it from an earlier holder", "没有人报告丢失此键的锁，但下述情况可能使此前的持有者失去了它"},
+	incident.AlsoHeld:      {"the operation of which the next row is held key {key}, too, and may have written without its lock", "下一行所述的操作也持有键 {key}，可能在没有其锁的情况下写入"},
 	incident.NoOtherHolder: {"no other holder of this key has reported to have lost the lock, and no instance of {service} to work without it", "此键没有其他持有者报告丢失锁，{service} 也没有实例报告在没有锁的情况下工作"},
 	incident.PeerWithout:   {"instance {instance} began, or ceased, to work without the lock, {before}: it could not ask {redis}", "实例 {instance} 开始或停止了在没有锁的情况下工作，{before}：它无法询问 {redis}"},
 	incident.ClockOff:      {"the clock of instance {instance} is {off} guard-monitor's: its times are corrected by that", "实例 {instance} 的时钟比 guard-monitor {off}：其时间已据此校正"},
+	incident.ClockWrong:    {"the clock of instance {instance} says that it is {said}: this event is dated by its arrival", "实例 {instance} 的时钟显示 {said}：此事件以其到达时间为准"},
 	incident.NotExplained:  {"guard-monitor could not explain this event: its log says why", "guard-monitor 未能解释此事件，原因见其日志"},
 	incident.LastHeartbeat: {"the last heartbeat of {service} came at {at} from instance {instance}, which beats every {for}", "{service} 的最后一次心跳于 {at} 来自实例 {instance}，其心跳间隔为 {for}"},
 	incident.NoHeartbeat:   {"guard-monitor could receive heartbeats without a break since {from}, and got none of another instance", "guard-monitor 自 {from} 起可不间断地接收心跳，但未收到该服务其他实例的心跳"},
@@ -62,14 +64,18 @@ func (l Lang) Evidence(e incident.Evidence) string {
 		before = l.of("seen "+e.For.Abs().String()+" after the event", "在事件后 "+e.For.Abs().String()+" 见到")
 		off = l.of(e.For.Abs().String()+" ahead of", "快 "+e.For.Abs().String())
 	}
+	key := ""
+	if e.Report != nil {
+		key = quote(e.Report.Key)
+	}
 	var moved incident.Between
 	if e.Switch != nil {
 		moved = *e.Switch
 	}
 	p := findings[e.Kind]
-	return l.sentence("origin", name(moved.From), "target", name(moved.To), "moved", l.moved(e), "span", l.span(e), "made", l.made(moved), "node", name(e.Node), "instance", quote(e.Node), "redis", name(e.Redis), "service", quote(e.Service),
+	return l.sentence("key", key, "origin", name(moved.From), "target", name(moved.To), "moved", l.moved(e), "span", l.span(e), "made", l.made(moved), "node", name(e.Node), "instance", quote(e.Node), "redis", name(e.Redis), "service", quote(e.Service),
 		"entry", entry, "before", before, "off", off, "for", e.For.String(),
-		"at", clock(e.At), "from", clock(e.From), "to", clock(e.To)).add(p.en, p.zh).String()
+		"said", moment(e.From), "at", clock(e.At), "from", clock(e.From), "to", clock(e.To)).add(p.en, p.zh).String()
 }
 
 // moved says that locks moved, or still move.

@@ -73,6 +73,9 @@ func sampleEvidence() (list []incident.Evidence) {
 	for _, k := range incident.Kinds {
 		e := incident.Evidence{At: at, Node: "h:1", Kind: k, Service: "orders", Redis: `h:2; "x"`, From: at.Add(-9 * time.Second), To: at.Add(-8 * time.Second),
 			For: 1500 * time.Millisecond, Entry: &watch.Entry{Kind: watch.Agreed, Node: "h:4"}, Stored: "what an older version stored"}
+		if k == incident.AlsoHeld {
+			e.Report = &incident.Report{Key: `sku:7 "x"`}
+		}
 		if k == incident.Switched {
 			e.Switch = &incident.Between{Epoch: 3, From: "redis1", To: "sql2"}
 		}

@@ -48,6 +48,7 @@
   const busy = (part) => {
     const active = document.activeElement;
     if (part.contains(active) && active !== part) return true;
+    if (part.querySelector("input:checked")) return true;
     const chosen = getSelection();
     if (chosen && !chosen.isCollapsed && part.contains(chosen.anchorNode)) return true;
     return part.dataset.live === "list" && part.getBoundingClientRect().top < -40;

@@ -1,0 +1,4 @@
+package incident
+
+// Mention is mention.
+func (i *Incident) Mention(s Switch) bool { return i.mention(s) }
