@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belaygo/belay/benchmark/internal/measure"
 	"github.com/belaygo/belay/benchmark/internal/report"
 	"github.com/belaygo/belay/benchmark/internal/result"
 	"github.com/belaygo/belay/benchmark/internal/shop"
@@ -77,13 +76,8 @@ func numbers[T int | int64](list string, least, greatest T) (all []T, err error)
 	return all, nil
 }
 
-// among chooses words by a list of them with commas between.
-func among(list string, words ...string) ([]string, error) {
-	return measure.Choose(list, words, func(word string) string { return word })
-}
-
-// stageFlags adds the flags that runs on a stage have in common. check completes cfg
-// when they are parsed.
+// stageFlags adds the flags of a run on a stage. check completes cfg when they are
+// parsed.
 func stageFlags(flags *flag.FlagSet, cfg *stage.Config) (check func() error) {
 	rowsFlag(flags, &cfg.Rows)
 	numberFlag(flags, &cfg.Instances, "instances", 3, 1, 100, "processes of the service")
@@ -142,7 +136,7 @@ func commandLine(args []string) string {
 // finish shows what was measured, and says where it is: also after a Ctrl-C or
 // an error. err is that of the run.
 func finish(ctx context.Context, run *result.Run, path string, err error) error {
-	measured := len(run.Methods)+len(run.Steps) > 0
+	measured := len(run.Methods) > 0
 	if measured {
 		fmt.Println(report.Markdown(run))
 		fmt.Fprintln(os.Stderr, "results:", path)

@@ -3,7 +3,6 @@
 //
 //	go -C benchmark run . seed        fill the tables, ten million rows each
 //	go -C benchmark run . table1      the paper's table, every figure measured anew
-//	go -C benchmark run . sustained   curves from one caller to two thousand
 //	go -C benchmark run . guard       guard.Do beside what does the same without it
 //	go -C benchmark run . cost        what one operation costs, and how that grows with the table
 //	go -C benchmark run . report      Markdown and HTML from the JSON of a run
@@ -51,7 +50,6 @@ func commands() []command {
 	return []command{
 		{"seed", "fill the tables", runSeed},
 		{"table1", "repeat the experiment of the paper", runTable1},
-		{"sustained", "measure curves under a constant load", runSustained},
 		{"guard", "put guard.Do beside what does the same without it", runGuard},
 		{"cost", "measure what one operation costs the servers", runCost},
 		{"report", "make Markdown and HTML from the JSON of a run", runReport},

@@ -24,8 +24,7 @@ func TestWrongUsage(t *testing.T) {
 		{}, {"table2"}, {"table1", "extra"}, {"table1", "-nope"}, {"table1", "-rows", "10"}, {"table1", "-users", "7"}, {"table1", "-users", "21"},
 		{"table1", "-stock", "0"}, {"table1", "-repeat", "0"}, {"table1", "-lb", "haproxy"}, {"table1", "-load", "wrk"}, {"table1", "-methods", "belly"},
 		{"table1", "-instances", "0"}, {"table1", "-pool", "400"}, {"table1", "-load", "jmeter", "-lb", "none"},
-		{"sustained", "-users", "0"}, {"sustained", "-users", "1,,2"}, {"sustained", "-keys", "cold"}, {"sustained", "-repeats", "often"},
-		{"sustained", "-duration", "1ms"}, {"sustained", "-kill", "1h"}, {"seed", "-rows", "-1"}, {"serve", "-pool", "0"}, {"report"}, {"cost", "-n", "0"}, {"cost", "-rows", "1000,x"}, {"cost", "-rows", "1000,1000"}, {"cost", "-methods", "x"},
+		{"seed", "-rows", "-1"}, {"serve", "-pool", "0"}, {"report"}, {"cost", "-n", "0"}, {"cost", "-rows", "1000,x"}, {"cost", "-rows", "1000,1000"}, {"cost", "-methods", "x"},
 		{"guard", "-pool", "0"}, {"guard", "-repeat", "0"}, {"guard", "-span", "1ms"},
 		{"guard", "-delay", "-1us"}, {"guard", "-delay", "2s"}, {"guard-worker", "x"},
 	} {
@@ -39,7 +38,7 @@ func TestWithoutStack(t *testing.T) {
 	for _, name := range []string{"BELAY_MYSQL_DSN", "BELAY_AMQP_URL", "BELAY_AMQP_API", "BELAY_REDIS_ADDRS"} {
 		t.Setenv(name, "")
 	}
-	for _, args := range [][]string{{"seed"}, {"serve"}, {"table1", "-lb", "none"}, {"sustained", "-lb", "none"}, {"cost"}, {"guard"}} {
+	for _, args := range [][]string{{"seed"}, {"serve"}, {"table1", "-lb", "none"}, {"cost"}, {"guard"}} {
 		if err := execute(t.Context(), args); err == nil || !strings.Contains(err.Error(), "scripts/stack up") {
 			t.Errorf("%v: %v", args, err)
 		}
@@ -168,24 +167,20 @@ func TestExitStatusTellsFaults(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, tc := range [][]string{
-		{"table1", "-users", "40", "-stock", "5", "-repeat", "1"},
-		{"sustained", "-users", "8", "-duration", "1s", "-keys", "hot"},
-	} {
-		json := filepath.Join(t.TempDir(), "out.json")
-		cmd := exec.Command(program, append(tc, "-rows", rows, "-lb", "none", "-instances", "2", "-pool", "8", "-methods", "unique-index", "-json", json)...)
-		cmd.Dir = ".."
-		out, err := cmd.CombinedOutput()
-		if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 1 {
-			t.Errorf("%s ended with %v, want exit status 1:\n%s", tc[0], err, out)
-		}
-		run, err := result.Read(json)
-		if err != nil || !run.Complete || len(run.Problems) == 0 {
-			t.Errorf("%s: results %+v, %v; want a complete run with faults", tc[0], run, err)
-		}
-		if !strings.Contains(string(out), "benchmark: the run found faults") {
-			t.Errorf("%s does not say so:\n%s", tc[0], out)
-		}
+	json := filepath.Join(t.TempDir(), "out.json")
+	cmd := exec.Command(program, "table1", "-users", "40", "-stock", "5", "-repeat", "1",
+		"-rows", rows, "-lb", "none", "-instances", "2", "-pool", "8", "-methods", "unique-index", "-json", json)
+	cmd.Dir = ".."
+	out, err := cmd.CombinedOutput()
+	if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 1 {
+		t.Errorf("it ended with %v, want exit status 1:\n%s", err, out)
+	}
+	run, err := result.Read(json)
+	if err != nil || !run.Complete || len(run.Problems) == 0 {
+		t.Errorf("results %+v, %v; want a complete run with faults", run, err)
+	}
+	if !strings.Contains(string(out), "benchmark: the run found faults") {
+		t.Errorf("it does not say so:\n%s", out)
 	}
 }
 

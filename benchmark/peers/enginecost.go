@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/belaygo/belay/benchmark/internal/measure"
 	"github.com/belaygo/belay/internal/wait"
 )
 
@@ -126,21 +126,7 @@ func (o *opened) processes() (pids []int, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", file, err)
 		}
-		pids = append(pids, tree(pid)...)
+		pids = append(pids, measure.Tree(pid)...)
 	}
 	return pids, nil
-}
-
-func tree(pid int) []int {
-	pids := []int{pid}
-	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
-	for _, file := range files {
-		text, _ := os.ReadFile(file) //nolint:gosec // of /proc
-		for field := range strings.FieldsSeq(string(text)) {
-			if child, err := strconv.Atoi(field); err == nil {
-				pids = append(pids, tree(child)...)
-			}
-		}
-	}
-	return pids
 }

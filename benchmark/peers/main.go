@@ -2,7 +2,6 @@
 // all on the same Redis Cluster, in turn, in one run.
 //
 //	peers lock    cycles of acquire and release, in several workloads
-//	peers renew   what it costs to keep many leases alive
 //	peers engines cycles of acquire and release on every lock engine
 //
 // It takes the servers' addresses from the variables that scripts/stack env prints.
@@ -31,7 +30,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return errors.New("usage: peers lock|renew|engines [flags]")
+		return errors.New("usage: peers lock|engines [flags]")
 	}
 	addrs, err := addresses()
 	if err != nil {
@@ -40,14 +39,12 @@ func run(ctx context.Context, args []string) error {
 	switch args[0] {
 	case "lock":
 		return benchLock(ctx, addrs, args[1:])
-	case "renew":
-		return benchRenew(ctx, addrs, args[1:])
 	case "engines":
 		return benchEngines(ctx, addrs, args[1:])
 	case "worker":
 		return work(addrs, args[1:])
 	}
-	return fmt.Errorf("unknown command %q (lock, renew, engines)", args[0])
+	return fmt.Errorf("unknown command %q (lock, engines)", args[0])
 }
 
 func addresses() ([]string, error) {

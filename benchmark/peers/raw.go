@@ -48,7 +48,7 @@ func openRaw(addrs []string) (locker, error) {
 
 func (l *rawLocker) acquire(ctx context.Context, key string, _ bool) (held, error) {
 	owner := strconv.Itoa(os.Getpid()) + ":" + strconv.FormatInt(l.owners.Add(1), 10)
-	reply, err := l.lock.Run(ctx, l.client, []string{key}, owner, ttl.Milliseconds(), "raw", 0, "").Slice()
+	reply, err := l.lock.Run(ctx, l.client, []string{key}, owner, ttl.Milliseconds(), "raw", 0).Slice()
 	if err != nil {
 		return nil, fmt.Errorf("acquire: %w", err)
 	}
@@ -61,7 +61,7 @@ func (l *rawLocker) acquire(ctx context.Context, key string, _ bool) (held, erro
 func (l *rawLocker) release(key, owner string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	freed, err := l.unlock.Run(ctx, l.client, []string{key}, owner, "redisson_lock__channel:{"+key+"}", "spublish", 0, "", "").Int()
+	freed, err := l.unlock.Run(ctx, l.client, []string{key}, owner, "redisson_lock__channel:{"+key+"}", "spublish", 0, "").Int()
 	if err != nil {
 		return fmt.Errorf("release: %w", err)
 	}

@@ -25,17 +25,17 @@ type requestCase struct {
 func requestCases() []requestCase {
 	return []requestCase{
 		{"for", "first", 2, 4, shop.Done, (*shop.Requests).For},
-		{"for", "repeat", 3, 8, shop.Duplicate, (*shop.Requests).For},
+		{"for", "repeat", 3, 9, shop.Duplicate, (*shop.Requests).For},
 		{"once", "first", 4, 5, shop.Done, (*shop.Requests).Once},
-		{"once", "repeat, marked", 3, 3, shop.Done, (*shop.Requests).Once},
-		{"once", "repeat, late", 3, 8, shop.Done, (*shop.Requests).OnceUnmarked},
+		{"once", "repeat, marked", 3, 4, shop.Done, (*shop.Requests).Once},
+		{"once", "repeat, late", 3, 9, shop.Done, (*shop.Requests).OnceUnmarked},
 		{"refuse", "first, nothing written", 4, 4, shop.Done, (*shop.Requests).Refuse},
-		{"refuse", "repeat, marked", 3, 3, shop.Done, (*shop.Requests).Refuse},
+		{"refuse", "repeat, marked", 3, 4, shop.Done, (*shop.Requests).Refuse},
 		{"refuse", "first, an INSERT undone", 4, 8, shop.Done, (*shop.Requests).RefuseLate},
 		{"httpguard", "first", 4, 5, shop.Done, (*shop.Requests).HTTP},
-		{"httpguard", "repeat, marked", 3, 3, shop.Done, (*shop.Requests).HTTP},
+		{"httpguard", "repeat, marked", 3, 4, shop.Done, (*shop.Requests).HTTP},
 		{"inbox", "first", 2, 4, shop.Done, (*shop.Requests).Message},
-		{"inbox", "redelivered", 0, 3, shop.Done, (*shop.Requests).MessageAgain},
+		{"inbox", "redelivered", 0, 4, shop.Done, (*shop.Requests).MessageAgain},
 	}
 }
 

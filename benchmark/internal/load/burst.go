@@ -57,7 +57,7 @@ func (b *Burst) Run(ctx context.Context, requests []Request) ([]Sample, error) {
 				}
 			}
 			from := time.Now()
-			answer := users[i].operate(ctx, r.Path, from.Add(b.Limit))
+			answer := users[i].operate(r.Path, from.Add(b.Limit))
 			samples[i] = Sample{from, time.Since(from), answer}
 			b.answered.Add(1)
 		})

@@ -37,7 +37,6 @@ func (u *user) connect(ctx context.Context) (err error) {
 func (u *user) close() {
 	if u.conn != nil {
 		_ = u.conn.Close()
-		u.conn = nil
 	}
 }
 
@@ -100,17 +99,10 @@ func (u *user) ask(method, path string, deadline time.Time) (status int, body []
 	return response.StatusCode, body, err
 }
 
-// operate sends one request of a method and reads what became of it, on a new
-// connection if the last one has failed.
-func (u *user) operate(ctx context.Context, path string, deadline time.Time) shop.Answer {
-	if u.conn == nil {
-		if err := u.connect(ctx); err != nil {
-			return shop.Answer{Result: shop.Failed, Error: err.Error()}
-		}
-	}
+// operate sends one request of a method and reads what became of it.
+func (u *user) operate(path string, deadline time.Time) shop.Answer {
 	status, body, err := u.ask(http.MethodPost, path, deadline)
 	if err != nil {
-		u.close()
 		return shop.Answer{Result: shop.Failed, Error: err.Error()}
 	}
 	return checked(status, body)

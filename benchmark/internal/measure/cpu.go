@@ -1,10 +1,11 @@
 package measure
 
 import (
-	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/prometheus/procfs"
@@ -20,15 +21,24 @@ func NewMeter() *Meter { return &Meter{groups: make(map[string][]int)} }
 // Add puts a process into a group.
 func (m *Meter) Add(group string, pid int) { m.groups[group] = append(m.groups[group], pid) }
 
-// AddTree puts a process and its current children into a group.
+// AddTree puts a process and its current descendants into a group.
 func (m *Meter) AddTree(group string, pid int) {
-	m.Add(group, pid)
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
-	for field := range bytes.FieldsSeq(text) {
-		if child, err := strconv.Atoi(string(field)); err == nil {
-			m.AddTree(group, child)
+	m.groups[group] = append(m.groups[group], Tree(pid)...)
+}
+
+// Tree returns a process and its current descendants.
+func Tree(pid int) []int {
+	pids := []int{pid}
+	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	for _, file := range files {
+		text, _ := os.ReadFile(file) //nolint:gosec // of /proc
+		for field := range strings.FieldsSeq(string(text)) {
+			if child, err := strconv.Atoi(field); err == nil {
+				pids = append(pids, Tree(child)...)
+			}
 		}
 	}
+	return pids
 }
 
 // A Reading is the processor time that each process has used.

@@ -48,11 +48,13 @@ type scale struct {
 	log                       bool
 }
 
-// newScale returns a linear scale from zero, or a logarithmic one of whole decades.
-func newScale(least, greatest, from, to float64, log bool) scale {
-	if !log {
-		return scale{0, max(greatest*1.05, 1e-9), from, to, false}
-	}
+// linear returns a scale from zero.
+func linear(greatest, from, to float64) scale {
+	return scale{0, max(greatest*1.05, 1e-9), from, to, false}
+}
+
+// logarithmic returns a scale of whole decades.
+func logarithmic(least, greatest, from, to float64) scale {
 	least = math.Pow(10, math.Floor(math.Log10(max(least, 0.1))))
 	greatest = math.Pow(10, math.Ceil(math.Log10(max(greatest, least*10))))
 	return scale{least, greatest, from, to, true}
@@ -99,7 +101,7 @@ func bars(title, unit string, groups []group) template.HTML {
 	step := float64(len(group{}.values)*thick + gap)
 	foot := top + step*float64(len(groups))
 	d := newDrawing(title, int(foot)+bottom)
-	s := newScale(0, longest(groups), barLeft, width-barRight, false)
+	s := linear(longest(groups), barLeft, width-barRight)
 	for _, v := range s.ticks() {
 		d.line("grid", s.at(v), top, s.at(v), foot)
 		d.text("tick middle", s.at(v), foot+18, short(v))
@@ -154,13 +156,9 @@ func (d *drawing) group(s scale, g group, y float64) {
 	}
 }
 
-// A point of a series.
-type point struct {
-	x, y   float64
-	failed bool // drawn as a cross
-}
+type point struct{ x, y float64 }
 
-// A series is the points of one line, or the dots of one colour.
+// A series is the dots of one colour.
 type series struct {
 	name   string
 	class  int // of its colour
@@ -168,13 +166,10 @@ type series struct {
 	points []point
 }
 
-// A plot is drawn as lines or as dots.
+// A plot is drawn as dots. Its axis of y is logarithmic.
 type plot struct {
 	title, x, y string
-	dots        bool
-	logY        bool
-	ticks       []float64 // of a logarithmic axis of x; nil = a linear one
-	killed      float64   // when a master was killed, on the axis of x; negative = never
+	killed      float64 // when a master was killed, on the axis of x; negative = never
 }
 
 func (p plot) draw(all []series) template.HTML {
@@ -186,16 +181,12 @@ func (p plot) draw(all []series) template.HTML {
 	}
 	fmt.Fprintf(d, `<text class="label" transform="translate(15 %d) rotate(-90)">%s</text>`, (top+height-bottom)/2, html.EscapeString(p.y))
 	d.line("axis", left, height-bottom, width-right, height-bottom)
-	ticks := p.ticks
-	if ticks == nil {
-		ticks = x.ticks()
-	}
-	for _, v := range ticks {
+	for _, v := range x.ticks() {
 		d.text("tick middle", x.at(v), height-bottom+18, short(v))
 	}
 	d.text("label middle", (left+width-right)/2, height-8, p.x)
 	for _, s := range all {
-		d.series(s, x, y, p.dots)
+		d.series(s, x, y)
 	}
 	if p.killed >= 0 {
 		at, class, dx := x.at(p.killed), "marked", 5.0
@@ -209,50 +200,26 @@ func (p plot) draw(all []series) template.HTML {
 }
 
 func (p plot) scales(all []series) (x, y scale) {
-	least, most := point{x: math.Inf(1), y: math.Inf(1)}, point{x: p.killed}
+	least, most := math.Inf(1), point{x: p.killed}
 	for _, s := range all {
 		for _, pt := range s.points {
-			most.x, most.y = max(most.x, pt.x), max(most.y, pt.y)
-			if pt.x > 0 {
-				least.x = min(least.x, pt.x)
-			}
+			most = point{max(most.x, pt.x), max(most.y, pt.y)}
 			if pt.y > 0 {
-				least.y = min(least.y, pt.y)
+				least = min(least, pt.y)
 			}
 		}
 	}
-	x = newScale(0, most.x, left, width-right, false)
-	if p.ticks != nil {
-		x = scale{least.x, max(most.x, 2*least.x), left + 12, width - right - 12, true}
-	}
-	return x, newScale(min(least.y, most.y), most.y, height-bottom, top, p.logY)
+	return linear(most.x, left, width-right), logarithmic(min(least, most.y), most.y, height-bottom, top)
 }
 
-func (d *drawing) series(s series, x, y scale, dots bool) {
-	class, radius := fmt.Sprintf("s%d", s.class), 3.0
-	switch {
-	case dots && s.large:
-		class, radius = "dot "+class, 5
-	case dots:
-		class, radius = "dot "+class, 2.5
-	default:
-		line := fmt.Sprintf("line l%d", s.class)
-		if s.large {
-			line += " large"
-		}
-		fmt.Fprintf(d, `<path class="%s" d="M`, line)
-		for _, pt := range s.points {
-			fmt.Fprintf(d, " %.1f %.1f", x.at(pt.x), y.at(pt.y))
-		}
-		fmt.Fprint(d, `"/>`)
+func (d *drawing) series(s series, x, y scale) {
+	radius := 2.5
+	if s.large {
+		radius = 5
 	}
 	for _, pt := range s.points {
-		fmt.Fprintf(d, `<g transform="translate(%.1f %.1f)"><title>%s: %s, %s</title>`, x.at(pt.x), y.at(pt.y), html.EscapeString(s.name), short(pt.x), short(pt.y))
-		if pt.failed {
-			fmt.Fprintf(d, `<path class="cross l%d" d="M-5 -5L5 5M-5 5L5 -5"/></g>`, s.class)
-		} else {
-			fmt.Fprintf(d, `<circle class="%s" r="%.1f"/></g>`, class, radius)
-		}
+		fmt.Fprintf(d, `<g transform="translate(%.1f %.1f)"><title>%s: %s, %s</title><circle class="dot s%d" r="%.1f"/></g>`,
+			x.at(pt.x), y.at(pt.y), html.EscapeString(s.name), short(pt.x), short(pt.y), s.class, radius)
 	}
 }
 

@@ -31,10 +31,10 @@ func TestBarsLeaveOutWhatIsMissing(t *testing.T) {
 	}
 }
 
-func TestLinesCrossWhatFailed(t *testing.T) {
-	all := []series{{name: "a <b>", class: 4, large: true, points: []point{{x: 1, y: 5}, {x: 2000, y: 9000, failed: true}}}}
-	text := string(plot{title: "t", x: "x", y: "y", logY: true, ticks: []float64{1, 2000}, killed: -1}.draw(all))
-	for want, n := range map[string]int{"<circle": 1, `class="cross l4"`: 1, `class="line l4 large"`: 1, "a &lt;b&gt;": 2, ">2k<": 1, "mark": 0} {
+func TestDots(t *testing.T) {
+	all := []series{{name: "a <b>", class: 4, large: true, points: []point{{1, 5}, {2000, 9000}}}}
+	text := string(plot{title: "t", x: "x", y: "y", killed: -1}.draw(all))
+	for want, n := range map[string]int{`<circle class="dot s4" r="5.0"`: 2, "a &lt;b&gt;": 2, ">2k<": 1, "mark": 0} {
 		if got := strings.Count(text, want); got != n {
 			t.Errorf("%d times %s, want %d:\n%s", got, want, n, text)
 		}
@@ -42,7 +42,7 @@ func TestLinesCrossWhatFailed(t *testing.T) {
 }
 
 func TestMark(t *testing.T) {
-	text := string(plot{title: "t", x: "x", y: "y", dots: true, killed: 900}.draw([]series{{points: []point{{x: 10, y: 1}, {x: 1000, y: 2}}}}))
+	text := string(plot{title: "t", x: "x", y: "y", killed: 900}.draw([]series{{points: []point{{x: 10, y: 1}, {x: 1000, y: 2}}}}))
 	if !strings.Contains(text, `class="mark"`) || !strings.Contains(text, `class="marked end"`) {
 		t.Errorf("the mark is missing, or its words leave the chart:\n%s", text)
 	}
@@ -53,11 +53,11 @@ func TestTicks(t *testing.T) {
 		scale scale
 		want  []float64
 	}{
-		{newScale(0, 1000, 0, 1, false), []float64{0, 500, 1000}},
-		{newScale(0, 0.9, 0, 1, false), []float64{0, 0.2, 0.4, 0.6, 0.8}},
-		{newScale(0, 16, 0, 1, false), []float64{0, 5, 10, 15}},
-		{newScale(3, 2500, 0, 1, true), []float64{1, 10, 100, 1000, 10000}},
-		{newScale(0, 0, 0, 1, true), []float64{0.1, 1}},
+		{linear(1000, 0, 1), []float64{0, 500, 1000}},
+		{linear(0.9, 0, 1), []float64{0, 0.2, 0.4, 0.6, 0.8}},
+		{linear(16, 0, 1), []float64{0, 5, 10, 15}},
+		{logarithmic(3, 2500, 0, 1), []float64{1, 10, 100, 1000, 10000}},
+		{logarithmic(0, 0, 0, 1), []float64{0.1, 1}},
 	} {
 		got := tc.scale.ticks()
 		if !slices.EqualFunc(got, tc.want, func(a, b float64) bool { return a > b*0.999-1e-9 && a < b*1.001+1e-9 }) {

@@ -32,17 +32,6 @@ func table1() *result.Run {
 	return r
 }
 
-func sustainedRun() *result.Run {
-	r := &result.Run{Kind: result.Sustained, Started: time.Now(), Complete: true, Instances: 3, Rows: 100_000, Balance: "none"}
-	for _, users := range []int{1, 64, 2000} {
-		r.Steps = append(r.Steps, result.Step{
-			Method: "belay", Keys: "uniform", Repeats: "at-once", Concurrency: users, Times: result.Times{Throughput: 1000, P99: float64(users)},
-			Results: map[string]int{"done": 7}, Killed: 10, Series: []result.Slice{{At: 0.25, P50: 1, P99: 2}, {At: 0.5, P50: 1, P99: 900}},
-		})
-	}
-	return r
-}
-
 func TestMarkdown(t *testing.T) {
 	text := report.Markdown(table1())
 	for _, want := range []string{
@@ -59,7 +48,6 @@ func TestMarkdown(t *testing.T) {
 		}
 	}
 	sameColumns(t, text)
-	sameColumns(t, report.Markdown(sustainedRun()))
 }
 
 // sameColumns checks that the rows of each table have one length.
@@ -91,7 +79,7 @@ func TestMarkdownTellsFaults(t *testing.T) {
 }
 
 func TestHTMLStandsAlone(t *testing.T) {
-	for name, r := range map[string]*result.Run{"table1": table1(), "sustained": sustainedRun(), "empty": {Kind: result.Table1}} {
+	for name, r := range map[string]*result.Run{"table1": table1(), "empty": {Kind: result.Table1}} {
 		text, err := report.HTML(r)
 		if err != nil {
 			t.Fatal(err)

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/belaygo/belay/benchmark/internal/result"
-	"github.com/belaygo/belay/benchmark/internal/shop"
 )
 
 // A section is a table and the text before it. Either may be missing.
@@ -28,9 +27,6 @@ func (s *section) add(cells ...any) {
 
 // sections are what the Markdown and the page have in common.
 func sections(r *result.Run) []section {
-	if r.Kind == result.Sustained {
-		return constantLoads(r)
-	}
 	figures := section{Text: fmt.Sprintf("%s requests at once, %d instances, %s rows, %s: medians of %d rounds; least and greatest in brackets.",
 		grouped(int64(r.Requests)), r.Instances, grouped(r.Rows), through(r), r.Rounds)}
 	figures.add("method", "operation", "succeeded", "intercepted", "mean ms", "requests/s", "p50", "p95", "p99", "paper: ms", "paper: /s")
@@ -62,45 +58,6 @@ func targets(r *result.Run) []section {
 		s.add(t.Name, fmt.Sprintf("%.2f", t.Value), limit, verdict)
 	}
 	return []section{s}
-}
-
-// constantLoads has a table per load, with a column per number of users.
-func constantLoads(r *result.Run) []section {
-	all := []section{{Text: fmt.Sprintf("Constant load, %s a step, %d instances, %s rows, %s: requests/s, and in brackets the p99 in ms. "+
-		"Each user asks again when he has his answer, so that a moment without answers is one slow request of each.",
-		r.Settings["time of a step"], r.Instances, grouped(r.Rows), through(r))}}
-	for _, k := range loads(r) {
-		s := section{Text: k.String() + ":"}
-		head := []any{"users"}
-		for _, n := range k.users() {
-			head = append(head, grouped(int64(n)))
-		}
-		s.add(head...)
-		for _, method := range k.methods() {
-			cells := []any{method}
-			for _, n := range k.users() {
-				cells = append(cells, cell(k.step(method, n)))
-			}
-			s.add(cells...)
-		}
-		all = append(all, s)
-	}
-	return all
-}
-
-func cell(s result.Step, measured bool) string {
-	if !measured {
-		return ""
-	}
-	decimals := 0
-	if s.P99 < 10 {
-		decimals = 1
-	}
-	text := fmt.Sprintf("%.0f [%.*f]", s.Throughput, decimals, s.P99)
-	if n := s.Results[string(shop.Failed)]; n > 0 {
-		text += fmt.Sprintf(", %d errors", n)
-	}
-	return text
 }
 
 // processors is where the time of a round went.

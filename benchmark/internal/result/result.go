@@ -10,11 +10,8 @@ import (
 	"github.com/belaygo/belay/benchmark/internal/measure"
 )
 
-// The kinds of runs.
-const (
-	Table1    = "table1"
-	Sustained = "sustained"
-)
+// Table1 is the kind of a Run of table1.
+const Table1 = "table1"
 
 // A Run is the whole of one run.
 type Run struct {
@@ -26,7 +23,7 @@ type Run struct {
 	Settings map[string]string `json:"settings"` // what else decides the figures
 
 	Rows      int64  `json:"rows"`
-	Requests  int    `json:"requests"` // of a round; 0 in sustained
+	Requests  int    `json:"requests"` // of a round
 	Instances int    `json:"instances"`
 	Rounds    int    `json:"rounds"` // that were run
 	Balance   string `json:"lb"`     // nginx or none
@@ -35,7 +32,6 @@ type Run struct {
 	Methods  []Method  `json:"methods,omitempty"`
 	Targets  []Target  `json:"targets,omitempty"`
 	Timeline *Timeline `json:"timeline,omitempty"`
-	Steps    []Step    `json:"steps,omitempty"`
 	Problems []string  `json:"problems"` // why the exit status is 1
 }
 
@@ -120,30 +116,6 @@ type Point struct {
 	Result  string  `json:"result"`
 }
 
-// A Step is one point of a curve: a method under a constant load for some time.
-type Step struct {
-	Method      string  `json:"method"`
-	Keys        string  `json:"keys"`    // hot, uniform or zipf
-	Repeats     string  `json:"repeats"` // none, at-once or sequence
-	Concurrency int     `json:"concurrency"`
-	Seconds     float64 `json:"seconds"`
-	Requests    int64   `json:"requests"`
-	Times
-	Results    map[string]int `json:"results"`
-	FirstError string         `json:"first_error,omitempty"`
-	Killed     float64        `json:"killed_s"` // when a master was killed; negative = never
-	Series     []Slice        `json:"series"`
-}
-
-// A Slice is a short part of a step.
-type Slice struct {
-	At         float64 `json:"at_s"`
-	Throughput float64 `json:"throughput_per_s"`
-	P50        float64 `json:"p50_ms"`
-	P99        float64 `json:"p99_ms"`
-	Errors     int     `json:"errors"`
-}
-
 // Read reads a Run from its JSON.
 func Read(path string) (*Run, error) {
 	text, err := os.ReadFile(path) //nolint:gosec // the user names it
@@ -154,7 +126,7 @@ func Read(path string) (*Run, error) {
 	if err := json.Unmarshal(text, &r); err != nil {
 		return nil, fmt.Errorf("%s is not the JSON of a run: %w", path, err)
 	}
-	if r.Kind != Table1 && r.Kind != Sustained {
+	if r.Kind != Table1 {
 		return nil, fmt.Errorf("%s is not the JSON of a run: kind is %q", path, r.Kind)
 	}
 	return &r, nil

@@ -11,8 +11,8 @@ import (
 	"github.com/belaygo/belay/benchmark/internal/result"
 )
 
-// A Trial is what table1 and sustained have in common: a stage to run on, results
-// that are written as they come, and a list of the faults found.
+// A Trial is a run with its stage: its results are written as they come, and it lists
+// the faults found.
 type Trial struct {
 	Stage  *Stage
 	Result *result.Run
