@@ -22,6 +22,7 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+	"unicode/utf8"
 )
 
 // Exit codes.
@@ -103,6 +104,8 @@ func (c command) run(ctx context.Context, stdout io.Writer) error {
 		return fmt.Errorf("BELAY_SWITCH_DSN is not set: %w", errUsage)
 	case c.record == "":
 		return fmt.Errorf("-record is missing: %w", errUsage)
+	case !utf8.ValidString(c.by):
+		return fmt.Errorf("-by %q is not UTF-8: %w", c.by, errUsage)
 	case c.goneFor < 0 && c.goneFor != notGone:
 		return fmt.Errorf("-gone-for is %v: %w", c.goneFor, errUsage)
 	}

@@ -67,8 +67,10 @@ func belaySwitch(t *testing.T, dsn, args string) (string, error) {
 // Locks move to another engine, and back.
 func TestSwitch(t *testing.T) {
 	dsn := newDatabase(t)
-	if out, err := belaySwitch(t, dsn, "status"); err != nil || !strings.HasPrefix(out, "no record") {
-		t.Errorf("before: %q, %v", out, err)
+	for _, args := range []string{"status", "to sql"} { // a script must notice that the name is wrong
+		if out, err := belaySwitch(t, dsn, args); err == nil || errors.Is(err, errUsage) || !strings.Contains(err.Error(), "no record") {
+			t.Errorf("%s before: %q, %v", args, out, err)
+		}
 	}
 	service(t, dsn)
 	for _, step := range []struct{ args, want string }{
@@ -98,6 +100,7 @@ func TestUsage(t *testing.T) {
 		"-dialect oracle status":   dsn,
 		"-gone-for yesterday to x": dsn,
 		"-gone-for -1h to x":       dsn,
+		"-by al\xffice to x":       dsn,
 	} {
 		if out, err := belaySwitch(t, dsn, args); !errors.Is(err, errUsage) {
 			t.Errorf("%q: %q, %v", args, out, err)

@@ -39,15 +39,20 @@ func open(dsn, dialect, record string) (source *sqllock.Source, closePool func()
 	return source, func() { _ = pool.Close() }, nil
 }
 
-// status prints the record.
+// status prints the record. It is an error if there is none.
 func status(ctx context.Context, s switchlock.Source, w io.Writer) error {
 	r, err := read(ctx, s)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case r.Epoch == 0:
+		return errNoRecord
 	}
 	_, err = fmt.Fprintln(w, describe(r))
 	return err
 }
+
+var errNoRecord = errors.New("no record of this name: start a service first, or correct -record")
 
 func read(ctx context.Context, s switchlock.Source) (switchlock.Record, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
@@ -58,8 +63,6 @@ func read(ctx context.Context, s switchlock.Source) (switchlock.Record, error) {
 // describe returns what a record means, for people.
 func describe(r switchlock.Record) string {
 	switch {
-	case r.Epoch == 0:
-		return "no record of this name: start a service first, or correct -record"
 	case r.Settled:
 		return fmt.Sprintf("epoch %d: locks are kept in %s", r.Epoch, r.To)
 	case r.From == r.To:

@@ -111,6 +111,9 @@ func checkCall(t *report, h *history, c *call, overlaps []overlap) {
 	if c.result == conflict && c.locked() && !slices.ContainsFunc(c.legs, func(leg *call) bool { return h.contended(leg, c.returned, overlaps) }) {
 		t.Errorf("a conflict with nobody:\n%s", c)
 	}
+	if c.result == conflict && c.locked() && !h.broke(c, c.returned) && !h.behind {
+		t.Errorf("told of a business conflict, and no task has one:\n%s", c)
+	}
 }
 
 // checkTold compares the events of a call with its result and its keys.
@@ -172,8 +175,9 @@ func (c *call) String() string {
 // TestCalls has calls end in ways that need a reason.
 func TestCalls(t *testing.T) {
 	const (
-		isStale  = "stale, though it had the lock"
-		isFailed = "an error that no fault explains"
+		isStale       = "stale, though it had the lock"
+		isFailed      = "an error that no fault explains"
+		isConflicting = "told of a business conflict"
 	)
 	const at = int64(time.Minute) // the call, and most faults
 	mine, others, before := []fault{{cut, "7 at 0", at + 19, at + 20}}, []fault{{cut, "8 at 0", at + 19, at + 20}}, []fault{{databaseKilled, "", 1, 2}}
@@ -195,6 +199,8 @@ func TestCalls(t *testing.T) {
 		{"too late after a pause", failed + "context deadline exceeded", []fault{{pause, "a", at + 10, at + 18}}, ""},
 		{"too late after the pause of another", failed + "context deadline exceeded", []fault{{pause, "b", at + 10, at + 18}}, isFailed},
 		{"an error of its own", failed + "sold out", mine, isFailed},
+		{"a business conflict", conflict, nil, isConflicting},
+		{"a business conflict, its connection broke", conflict, mine, "a conflict with nobody"},
 		{"a refusal by a group, under the lock", failed + "Plugin instructed the server to rollback", nil, isFailed},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -48,7 +48,7 @@
 // # Beds
 //
 // A bed is a database of several nodes with faults of its own: BELAY_CHAOS_ON names one, and
-// make beds runs all. Workers come to it by a front, which asks each node every 200 ms whether
+// make chaos ON=beds runs all. Workers come to it by a front, which asks each node every 200 ms whether
 // it takes writes, leads to one that does, and cuts the connections to one that doesn't. Where
 // several take writes, each worker has one that it prefers. PgBouncer is a front of its own.
 //

@@ -150,8 +150,9 @@ func deathsIn(faults []fault) map[string]int64 {
 	return deaths
 }
 
-// assign finds the grant of each call whose operation began: the last one that
-// its worker had got for the key.
+// assign finds the grant of each call whose operation began: the one that its event names, as
+// another call of its worker may have got the key since it was lost, or the last one that its
+// worker had got for the key.
 func (h *history) assign() {
 	type place struct{ worker, key string }
 	at := make(map[place][]*grant)
@@ -170,16 +171,16 @@ func (h *history) assign() {
 		if c.begun == 0 || n == 0 {
 			continue
 		}
-		if g := got[n-1]; (g.release == 0 || g.release >= c.begun) && c.begun < g.expiry() && !g.abandoned(c.begun) { // else it runs without a lock
+		if i := slices.IndexFunc(got, func(g *grant) bool { return g.owner == c.reporter() }); i >= 0 {
+			c.grant = got[i]
+			got[i].calls = append(got[i].calls, c)
+		} else if g := got[n-1]; (g.release == 0 || g.release >= c.begun) && c.begun < g.expiry() && !g.abandoned(c.begun) { // else it runs without a lock
 			c.grant = g
 			g.calls = append(g.calls, c)
 		}
 	}
 	for _, c := range h.calls { // it was handed a lock that it found lost, before its operation began or in a pause
-		owner := c.untold
-		if alarms := c.alarms(); len(alarms) > 0 {
-			owner = alarms[0].Owner
-		}
+		owner := c.reporter()
 		if c.grant != nil || owner == "" {
 			continue
 		}
@@ -188,6 +189,14 @@ func (h *history) assign() {
 			c.grant.calls = append(c.grant.calls, c)
 		}
 	}
+}
+
+// reporter returns the owner of the lock whose loss the call has reported, "" if it reported none.
+func (c *call) reporter() string {
+	if alarms := c.alarms(); len(alarms) > 0 {
+		return alarms[0].Owner
+	}
+	return c.untold
 }
 
 // abandoned reports whether a call had ended with an unknown outcome by then: nobody is

@@ -73,7 +73,7 @@ func TestConflictUnderOneKey(t *testing.T) {
 		others []line
 		says   string // or nothing
 	}{
-		{"with the holder of the second key", func([]line) {}, under("m", story("c.0", "C", 16, 18, 19, 32, "freed")), ""},
+		{"with the holder of the second key", func([]line) {}, under("m", story("c.0", "C", 16, 18, 19, 32, "freed")), "told of a business conflict"},
 		{"with nobody", func([]line) {}, nil, "a conflict with nobody"},
 		{"told for a key that it did not have", func(ls []line) {
 			ls[len(ls)-2].Event = &notify.Event{Verdict: notify.VerdictLost, Key: "o", Keys: lost.Keys, Count: 1}

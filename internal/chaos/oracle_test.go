@@ -35,6 +35,14 @@ func story(do, owner string, granted_, wrote_, ended_, release_ int64, result st
 	return ls
 }
 
+// overtaken writes two stories, and has the first call begin after the second one has.
+func overtaken(first, second []line) []line {
+	first[3].T = second[3].T + 1
+	lines := slices.Concat(first, second)
+	slices.SortStableFunc(lines, func(a, b line) int { return int(a.T - b.T) })
+	return lines
+}
+
 // broke gives a story another end.
 func broke(lines []line) []line {
 	lines[len(lines)-1].Result = failed + "invalid connection"
@@ -395,6 +403,11 @@ func TestOracle(t *testing.T) {
 			lines:       map[string][]line{"a": story("a.0", "A", 10, 12, 20, 21, "freed", lost)},
 			faults:      []fault{{wipe, "another", 9, 11}, {wipe, "k", 2, 3}, {failover, "m", 1, 50}, {pause, "b", 1, 50}},
 			falseAlarms: 1,
+		},
+		{
+			name:   "an alarm about a lock that was wiped, and another call of the process has the next one before this one begins",
+			lines:  map[string][]line{"a": overtaken(story("a.0", "A", 10, 0, 20, 21, "gone", &notify.Event{Verdict: notify.VerdictLost, Owner: "A"}), story("a.1", "B", 14, 17, 22, 23, "freed"))},
+			faults: []fault{{wipe, "k", 11, 11}},
 		},
 		{
 			name:   "an alarm about a lock that was wiped",

@@ -86,6 +86,29 @@ func sharedTales() []tale {
 	}
 }
 
+// TestMatesOfTwoTransactions: a crew goes on for a moment under a lock that was lost, while the next
+// one has a transaction under the next lock. A mate may be of either.
+func TestMatesOfTwoTransactions(t *testing.T) {
+	lost := func(owner string) *notify.Event {
+		return &notify.Event{Verdict: notify.VerdictLost, Outcome: notify.OutcomeRolledBack, Key: "k", Owner: owner, Count: 1}
+	}
+	next := story("a.5", "B", 15, 18, 22, 23, "gone", lost("B"))
+	next[len(next)-1].Result = "lost"
+	first := mate("a.1", "lost", "")
+	first[1].T = 17 // when the next one has begun
+	lines := crewStory(story("a.0", "A", 10, 0, 20, 21, "gone", lost("A")), next, first)
+	for i := range lines {
+		lines[i].Combine = lines[i].At == called
+	}
+	h, rep := read(recordsOf(map[string][]line{"a": lines}), []fault{{wipe, "k", 12, 12}, {wipe, "k", 19, 19}}), &report{}
+	for _, c := range h.calls {
+		checkCall(rep, h, c, nil)
+	}
+	if len(rep.failed) > 0 {
+		t.Error(strings.Join(rep.failed, "\n"))
+	}
+}
+
 // TestCrewsAreCounted has events count those who shared a transaction.
 func TestCrewsAreCounted(t *testing.T) {
 	const counts = "an event counts"

@@ -71,6 +71,14 @@ func (c *call) of(e *notify.Event) bool {
 	return c.result == "lost"
 }
 
+// beside reports whether another crew of the process had a transaction on the key while c had its
+// own, under a lock that was lost: it can't be said then which of the two a mate had.
+func (h *history) beside(c *call) bool {
+	return slices.ContainsFunc(h.byKey[c.key], func(o *call) bool {
+		return o != c && o.combines && o.worker == c.worker && o.lead == nil && o.begun > 0 && o.begun <= h.over(c) && h.over(o) >= c.begun
+	})
+}
+
 // checkCount compares the Count of an event of c with those whose transaction it was: at
 // least those of them who ended like that, and at most all who waited for the key in this
 // process.
@@ -80,7 +88,7 @@ func (h *history) checkCount(t *report, c *call, e *notify.Event) {
 	if c.combines {
 		least, most = 0, 0
 		for _, m := range append([]*call{c}, c.mates...) {
-			if m.of(e) {
+			if m.of(e) && (m == c || !h.beside(c)) {
 				least++
 			}
 		}

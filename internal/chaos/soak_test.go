@@ -21,7 +21,7 @@ import (
 func TestSoak(t *testing.T) {
 	text := os.Getenv("BELAY_SOAK")
 	if text == "" {
-		t.Skip("BELAY_SOAK is not set, as to 10m or 2h: make soak")
+		t.Skip("BELAY_SOAK is not set, as to 10m or 2h: make chaos BELAY_SOAK=2h")
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil {

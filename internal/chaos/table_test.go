@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// A row is a run in one line of a table: make beds prints those of all beds.
+// A row is a run in one line of a table: make chaos ON=beds prints those of all beds.
 type row struct {
 	bed        string
 	faults     map[faultKind]int

@@ -16,6 +16,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/internal/testamqp"
+	"github.com/belaygo/belay/internal/testproc"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/notify/outbox"
@@ -53,10 +54,7 @@ func buildMonitor(t *report) *program {
 	p := &program{path: filepath.Join(t.TempDir(), "guard-monitor"), built: make(chan struct{})}
 	go func() {
 		defer close(p.built)
-		out, err := exec.Command("go", "build", "-C", "../../cmd/guard-monitor", "-o", p.path, ".").CombinedOutput()
-		if err != nil {
-			p.err = fmt.Errorf("build guard-monitor: %w\n%s", err, out)
-		}
+		p.err = testproc.Build("../../cmd/guard-monitor", ".", p.path)
 	}()
 	t.Cleanup(func() { <-p.built }) // before its folder goes
 	return p

@@ -11,14 +11,16 @@ var (
 	DBDurability = Check{"db-durability", Warning, "set what the finding names, or accept that a crash may undo what was reported as done"}
 	DBBinlog     = Check{"db-binlog", Error, "set binlog_format to ROW or MIXED"}
 	DBOutcome    = Check{"db-outcome", Warning, "give the service's user what the finding names"}
+	DBAutocommit = Check{"db-autocommit", Warning, "set autocommit = 1 and completion_type = NO_CHAIN, in the DSN or on the server"}
 	DBPool       = Check{"db-pool", Warning, "call SetMaxOpenConns and SetMaxIdleConns with the number of operations that may be in a transaction at a time"}
 	DBTimeouts   = Check{"db-timeouts", Warning, "bound each wait for the database: timeout=5s&readTimeout=30s&writeTimeout=30s&innodb_lock_wait_timeout=20 in the DSN of MySQL; connect_timeout=5 in the URL of PostgreSQL, statement_timeout and idle_in_transaction_session_timeout for its role"}
 	DBRequests   = Check{"db-requests", Error, "run once.Migrate, or its SQL, and grant the service its tables"}
 	DBClock      = Check{"db-clock", Warning, "run NTP on all hosts"}
 
-	RedisServer   = Check{"redis-server", Error, "let the service reach each node, with the address and the credentials of its kind of Redis"}
+	RedisServer   = Check{"redis-server", Error, "let the service reach each node, with the address, the credentials and the certificates of its kind of Redis"}
 	RedisRights   = Check{"redis-rights", Error, "grant what the finding names: the documentation of package redislock has the whole ACL line"}
 	RedisRejects  = Check{"redis-rejects", Error, "give the server memory, a disk that it can write, and as many replicas as min-replicas-to-write and redislock.Config.Replicas ask for"}
+	RedisScripts  = Check{"redis-scripts", Error, "connect to an endpoint that runs EVAL and EVALSHA; if a proxy rejects the text of a script, to one without that check, or turn it off (script_check_enable = 0 at Aliyun)"}
 	RedisEviction = Check{"redis-eviction", Error, "set maxmemory-policy to noeviction, and keep caches on another Redis"}
 	RedisReplicas = Check{"redis-replicas", Warning, "give each master a replica on another host"}
 	RedisCoverage = Check{"redis-coverage", Error, "assign all slots to masters that live: redis-cli --cluster check, then fix"}
@@ -44,8 +46,8 @@ var (
 
 // All are the checks, as the documentation lists them.
 var All = []Check{
-	DBServer, DBModel, DBVersion, DBCollation, DBIsolation, DBBehind, DBDurability, DBBinlog, DBOutcome, DBPool, DBTimeouts, DBRequests, DBClock,
-	RedisServer, RedisRights, RedisRejects, RedisEviction, RedisReplicas, RedisCoverage, RedisFailover, RedisClock,
+	DBServer, DBModel, DBVersion, DBCollation, DBIsolation, DBBehind, DBDurability, DBBinlog, DBOutcome, DBAutocommit, DBPool, DBTimeouts, DBRequests, DBClock,
+	RedisServer, RedisRights, RedisRejects, RedisScripts, RedisEviction, RedisReplicas, RedisCoverage, RedisFailover, RedisClock,
 	LockTTL, GuardDBOnly,
 	EventsBroker, EventsRights, EventsQueue, EventsReader, EventsOutbox, EventsBacklog,
 	MonitorServer, MonitorToken, MonitorDB, MonitorTLS,

@@ -1,6 +1,6 @@
 package model
 
-// What a Do decides: guard/finding.go, verdict.go and finish.go.
+// What a Do decides: guard/attempt.go, finding.go, verdict.go and finish.go.
 
 var callerActions = []action{
 	{conflicted, "%s asks who has the lock", heard(find)},
@@ -66,10 +66,21 @@ func find(cfg *Config, s *State, i int, h holder) {
 		s.again(cfg, i)
 		return
 	}
+	if c.Found.Verdict == saysOvertaken && !cfg.Brought && c.Tries < 2 {
+		s.overtake(cfg, i)
+		return
+	}
 	c.PC, c.Ended = closing, refusedWrite
 	if v := c.Found.Verdict; cfg.Swallow && (cfg.Weak.HideSwallowed || v != saysOverlap && v != saysLost) {
 		c.Ended, c.Swallowed = committed, true // it commits what it has written else
 	}
+}
+
+// overtake makes an attempt again that another caller was faster than. It reads the row anew.
+func (s *State) overtake(cfg *Config, i int) {
+	c := &s.Callers[i]
+	c.Mem, c.Known, c.Fresh, c.Later, c.Stranger = 0, false, false, false, false
+	s.again(cfg, i)
 }
 
 // judge is guard.judge.
@@ -82,11 +93,15 @@ func (s *State) judge(cfg *Config, i int) {
 		f.Verdict = saysBusiness
 	case s.foreign(cfg, i) && !cfg.Weak.JudgeForeign:
 		f.Verdict = saysBusiness
+	case f.Changed && locked && cfg.Shared && !f.gone() && cfg.Weak.OvertakenIsBusiness:
+		f.Verdict = saysBusiness
+	case f.Changed && locked && cfg.Shared && !f.gone():
+		f.Verdict = saysOvertaken
 	case f.Changed && locked:
 		f.Verdict = saysOverlap
 	case !f.Changed && f.Expected:
 		f.Verdict = saysBusiness
-	case locked && (f.Lapsed || f.Holder == other || f.Holder == none):
+	case locked && f.gone():
 		f.Verdict = saysLost
 	default:
 		f.Verdict = saysRepeat
@@ -103,6 +118,11 @@ func (s *State) conclude(cfg *Config, i int, gone bool) {
 		c.Res = done
 	case gaveUp:
 		c.Res = claimed
+	case metRow:
+		c.Res = exists
+		if cfg.Weak.RowIsRequest {
+			c.Res = duplicate
+		}
 	default:
 		c.Res = failed
 		if s.grant(i).State == orphaned && gone { // Lease.Err knew it before the release
@@ -130,6 +150,8 @@ func (s *State) concludeRefused(cfg *Config, i int, gone bool) {
 		if gone && cfg.Weak.TwoEvents {
 			c.Events++
 		}
+	case saysOvertaken:
+		c.Res = raced
 	case saysRepeat:
 		c.Res = duplicate
 		if cfg.Update {

@@ -19,6 +19,7 @@ type Config struct {
 	Changed bool // the isolation level of the sessions was changed past gorm: no snapshot
 	RawSQL  bool // the operation runs raw SQL before its row becomes protected
 	Swallow bool // the operation swallows a conflict
+	Shared  bool // the row has another key, too, so whoever changes it may have that one's lock
 	Path    bool // of the events, instead of callers
 
 	Request bool // the row is the claim of a request, and the operation has an effect and an answer
@@ -35,7 +36,7 @@ type Config struct {
 
 // A Budget is how often each thing may happen.
 type Budget struct {
-	Lose, Lapse, Mute, Cut, Deadlock, Kill, Crash, Late, Outage, Write, Delete, Replace, Purge, Restore, Fail uint8
+	Lose, Lapse, Mute, Cut, Deadlock, Kill, Crash, Late, Outage, Write, Delete, Replace, Purge, Restore, Fail, Short, Meet, Hang uint8
 }
 
 // nobody stands for no process in Config.Callers.
@@ -80,4 +81,8 @@ type Weakness struct {
 	KeepSome             bool // who is refused one key keeps those before it
 	FirstLeaseOnly       bool // only the lock on the first key is looked at
 	NameFirst            bool // an event names the first key
+	RowIsRequest         bool // a row that another request has inserted is taken for the claim
+	OvertakenIsBusiness  bool // what another caller has changed is a conflict of the business
+	ShortIsOutage        bool // a caller whose own time ends blames the engine
+	LeaderUnwatched      bool // the deadline of a crew's leader counts from its first change
 }

@@ -54,6 +54,7 @@ func Configs() []*Config {
 		{Name: "postgres update, crash", Callers: two, Budget: crash, Postgres: true, Update: true, Row: 1},
 
 		{Name: "mysql request", Callers: two, Request: true, Stamp: true, Budget: all, Faults: 3},
+		{Name: "mysql request, row of another", Callers: two, Request: true, Stamp: true, Marks: true, Budget: Budget{Lose: 1, Cut: 1, Kill: 1, Meet: 1}, Faults: 3},
 		{Name: "mysql request, marks", Callers: two, Request: true, Stamp: true, Marks: true, Budget: Budget{Lose: 1, Cut: 1, Kill: 1, Purge: 1, Restore: 1}, Faults: 3},
 		{Name: "mysql request, purged", Callers: two, Request: true, Stamp: true, Budget: Budget{Lose: 1, Deadlock: 1, Kill: 1, Purge: 1}, Faults: 2},
 		{Name: "postgres request, purged", Callers: two, Request: true, Stamp: true, Postgres: true, Budget: Budget{Lose: 1, Deadlock: 1, Kill: 1, Purge: 1}, Faults: 2},
@@ -73,6 +74,11 @@ func Configs() []*Config {
 		{Name: "transfer, and a caller of its second key", Callers: two, Keys: [processes]uint8{3, 2}, Budget: Budget{Lose: 2, Cut: 1, Kill: 1}},
 		{Name: "transfer, and a caller of its first key", Callers: two, Keys: [processes]uint8{3, 1}, Budget: Budget{Lose: 2, Cut: 1, Kill: 1}},
 
+		{Name: "mysql update, two keys", Callers: two, Update: true, Row: 1, Shared: true, Budget: Budget{Lose: 1, Mute: 1, Kill: 1}},
+		{Name: "postgres update, two keys", Callers: two, Postgres: true, Update: true, Row: 1, Shared: true, Budget: stranger, Faults: 3},
+		{Name: "mysql insert, two keys", Callers: two, Shared: true, Budget: stranger, Faults: 3},
+		{Name: "mysql update, crew, silent database", Callers: three, Crew: true, Update: true, Row: 1, Budget: Budget{Lose: 1, Hang: 1}},
+		{Name: "short of time", Callers: three, Budget: Budget{Short: 1, Lose: 1, Mute: 1}, Faults: 2},
 		{Name: "late acquire, nobody waits", Callers: three, Refuse: true, Budget: Budget{Late: 1, Lose: 1, Mute: 1, Kill: 1}},
 		{Name: "late acquire", Callers: three, Budget: Budget{Late: 1, Lose: 1, Mute: 1}, Faults: 2},
 		{Name: "DBOnly insert", Callers: two, DBOnly: true, Budget: Budget{Outage: 1, Lose: 1, Cut: 1, Kill: 1}},

@@ -43,8 +43,10 @@
 // An invariant forbids wrong answers and silence. Nothing here fails where the code gives up
 // too early: at an ErrUnknown whose outcome a row would prove, at a repeat that it could run
 // again; nor where it goes on for too long, with a statement under a lease that has ended.
+// A goroutine that an operation leaves behind is a mutex, which has no state here.
 //
-// What needs several rows of one key, or values: rows that two keys name, the spelling of
+// What needs several rows of one key, or values: which of two keys a row changed under (a
+// configuration says that it may have been the other one), the spelling of
 // texts, triggers, views, cascades, upserts, deletes by callers, what raw SQL reads, nested
 // operations. Of requests: prints, and an operation that refuses sometimes. Of several
 // keys: answers of the engine that are lost, deadlocks of the database, DBOnly. Of crews:

@@ -8,6 +8,7 @@ var engineActions = []action{
 	{asking, "the engine grants the lock to %s", acquire},
 	{asking, "the engine grants a lock to %s, whose answer is lost", acquireUnheard},
 	{asking, "the acquire of %s is held up on its way, and given up", acquireHeldUp},
+	{asking, "the time of %s ends before the answer to its acquire", runShort},
 	{anywhere, "the engine executes the late acquire of %s", acquireLate},
 	{anywhere, "the Locker of %s releases the lock that nobody uses", releaseOrphan},
 	{anywhere, "the Locker forgets the request of %s that got no answer", forgetOrphan},
@@ -80,6 +81,7 @@ func acquireUnheard(cfg *Config, s *State, i int) bool {
 	}
 	s.Holder = owner(i)
 	s.Grants[i] = Grant{State: orphaned}
+	s.Callers[i].InVain = true
 	s.endUnlocked(cfg, i, unavailable)
 	return true
 }
@@ -89,7 +91,22 @@ func acquireHeldUp(cfg *Config, s *State, i int) bool {
 		return false
 	}
 	s.Grants[i] = Grant{State: orphaned, Late: true}
+	s.Callers[i].InVain = true
 	s.endUnlocked(cfg, i, unavailable)
+	return true
+}
+
+// runShort is the end of a caller's own time, which says nothing of the engine.
+func runShort(cfg *Config, s *State, i int) bool {
+	if s.Node != up || !s.spend(cfg, &s.Left.Short) {
+		return false
+	}
+	s.Grants[i] = Grant{State: orphaned, Late: true}
+	r := hurried
+	if cfg.Weak.ShortIsOutage {
+		r = unavailable
+	}
+	s.endUnlocked(cfg, i, r)
 	return true
 }
 

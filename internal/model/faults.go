@@ -6,6 +6,8 @@ var faultActions = []action{
 	{anywhere, "the lock of %s is lost: its node fails before a replica has it", loseLock},
 	{anywhere, "%s is paused past the deadline of its lock", lapse},
 	{anywhere, "the process of %s is killed", kill},
+	{granted, "the database falls silent, and does not answer the BEGIN of %s", hang},
+	{hanging, "the time of %s ends", leaveSilent},
 	{writing, "the database ends the transaction of %s: deadlock", deadlock},
 	{working, "the database ends the transaction of %s: deadlock in a later statement", deadlock},
 	{written, "the database ends the transaction of %s: deadlock in a later statement", deadlock},
@@ -80,6 +82,23 @@ func (s *State) first(cfg *Config, i int) int {
 		}
 	}
 	return i
+}
+
+// hang is a BEGIN that is never answered.
+func hang(cfg *Config, s *State, i int) bool {
+	if s.gathers(cfg, i) || !s.spend(cfg, &s.Left.Hang) {
+		return false
+	}
+	s.Callers[i].PC = hanging
+	return true
+}
+
+func leaveSilent(cfg *Config, s *State, i int) bool {
+	if cfg.Weak.LeaderUnwatched && len(s.members(i)) > 0 {
+		return false
+	}
+	s.Callers[i].fail()
+	return true
 }
 
 func deadlock(cfg *Config, s *State, i int) bool {

@@ -29,6 +29,8 @@ var invariants = []invariant{
 	{ID: "I16", Says: "The operation of a request never runs twice at a time.", always: runsTwice},
 	{ID: "I17", Says: "The snapshot of a member is not older than its call.", returns: func(_ *Config, s *State, i int) bool { c := &s.Callers[i]; return c.Snap != 0 && c.Called > c.Snap }},
 	{ID: "I18", Says: "An operation runs with the locks on all of its keys, and leaves none behind.", always: holdsSome},
+	{ID: "I19", Says: "Nobody with a sound lock is told of a conflict of the business with a row that another's commit under that lock has made, and that is there.", returns: blamedForAnother},
+	{ID: "I20", Says: "ErrUnavailable needs an engine that refused, or did not answer in time.", returns: func(_ *Config, s *State, i int) bool { c := &s.Callers[i]; return c.Res == unavailable && !c.InVain }},
 }
 
 func insertedTwice(_ *Config, s *State, report func(early, late int)) {
@@ -138,6 +140,11 @@ func refusedForNothing(cfg *Config, s *State, i int) bool {
 	h := s.Holder
 	return s.Callers[i].Res == busy && h != 0 && cfg.Callers[h-1] == cfg.Callers[i] &&
 		s.Grants[h-1].State != abandoned && !s.any(h, (*Caller).holds)
+}
+
+func blamedForAnother(_ *Config, s *State, i int) bool {
+	c := &s.Callers[i]
+	return c.Res == business && c.Found.There && (c.Later || c.Fresh) && !s.grant(i).Local && !s.grant(i).Gone
 }
 
 func flappingOutage(_ *Config, s *State, report func(early, late int)) {

@@ -5,7 +5,7 @@ import (
 	"math/bits"
 )
 
-// Operations with several keys: guard/hold.go, acquire.go, finding.go, event.go and
+// Operations with several keys: guard/plan.go, keys.go, acquire.go, finding.go, event.go and
 // finish.go, each as far as several keys differ from one. Two callers, each of a process of
 // its own, update the row of each key that they want, in the order of the keys. A set of
 // keys has a bit for each; the first key is the smaller one.

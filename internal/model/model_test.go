@@ -97,6 +97,11 @@ func TestInvariantsBite(t *testing.T) {
 		{"only the first lock is looked at", Weakness{FirstLeaseOnly: true}, "I5", Config{Callers: two, Keys: [processes]uint8{3, 2}, Budget: Budget{Lose: 1}}},
 		{"a refused caller keeps a key", Weakness{KeepSome: true}, "I18", Config{Callers: two, Keys: [processes]uint8{3, 2}, Refuse: true}},
 		{"one of several keys is granted twice", Weakness{GrantTwice: true}, "I13", Config{Callers: two, Keys: [processes]uint8{3, 2}}},
+		{"another's row is the claim", Weakness{RowIsRequest: true}, "I11", Config{Callers: two, Request: true, Stamp: true, Budget: Budget{Meet: 1}}},
+		{"overtaken is business", Weakness{OvertakenIsBusiness: true}, "I19", Config{Callers: two, Update: true, Row: 1, Shared: true, Budget: Budget{Lose: 1}}},
+		{"overtaken is business, insert", Weakness{OvertakenIsBusiness: true}, "I19", Config{Callers: two, Shared: true, Budget: Budget{Lose: 1}}},
+		{"own time is an outage", Weakness{ShortIsOutage: true}, "I20", Config{Callers: two, Budget: Budget{Short: 1}}},
+		{"a leader is not watched", Weakness{LeaderUnwatched: true}, stuck, Config{Callers: three, Crew: true, Update: true, Row: 1, Budget: Budget{Hang: 1}}},
 		{"a lock is granted twice", Weakness{GrantTwice: true}, "I13", Config{Callers: two}},
 	}
 	bitten := make(map[string]bool)

@@ -162,7 +162,7 @@ var (
 	resultConsts = [...]string{
 		done: "done", failed: `failed + "invalid connection"`, lostLease: `"lost"`, duplicate: "duplicate", stale: "stale",
 		intercepted: `"intercepted"`, business: `"conflict"`, unsure: "unknown", unavailable: "unavailable", busy: `"busy"`,
-		replayed: `"replayed"`, claimed: `"busy"`,
+		replayed: `"replayed"`, claimed: `"busy"`, exists: `"exists"`, raced: `"busy"`, hurried: `"busy"`,
 	}
 	verdictConsts = [...]string{saysOverlap: "Overlap", saysLost: "Lost", saysUnknown: "UnknownCommit"}
 )

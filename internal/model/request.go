@@ -9,6 +9,7 @@ var requestActions = []action{
 	{marked, "%s reads the claim, as there is a mark", readMarked},
 	{writing, "%s waits no longer for the transaction that has the claim", leaveClaim},
 	{working, "%s runs the operation and stores its answer", work},
+	{working, "the operation of %s inserts a row that another request has inserted", meetRow},
 	{anywhere, "the mark expires", expireMark},
 	{anywhere, "the Purger deletes the answer", purgeAnswer},
 	{anywhere, "the Purger deletes the claim", purgeClaim},
@@ -102,6 +103,18 @@ func work(cfg *Config, s *State, i int) bool {
 	default:
 		c.PC = written
 	}
+	return true
+}
+
+// meetRow is a conflict of the operation on a row of its own, which says nothing of the
+// request.
+func meetRow(cfg *Config, s *State, i int) bool {
+	c := &s.Callers[i]
+	if c.Refusing || !s.spend(cfg, &s.Left.Meet) {
+		return false
+	}
+	c.rollback()
+	c.PC, c.Ended = closing, metRow
 	return true
 }
 

@@ -128,6 +128,7 @@ type Caller struct {
 	DiedAt      pc      // where a kill met it
 	Handed      bool    // it has handed its grant on
 	Stored      bool    // the request was stored while it asked
+	InVain      bool    // its acquire was not answered, or was held up
 	Called      reading // how the row was when it came, of a caller who may be a member
 	Count       uint8   // for how many callers its event stands
 }
@@ -142,6 +143,7 @@ const (
 	marked  // reads the claim, as there is a mark
 	aboard  // of a crew: its change is made, and answered, with its leader's
 	granted // begins the transaction
+	hanging // its BEGIN is not answered
 	looked  // PostgreSQL: loads the row
 	loaded  // sends its write
 	writing // awaits the answer
@@ -207,6 +209,9 @@ const (
 	unavailable
 	busy
 	claimed // ErrBusy, as another transaction has the request
+	exists  // ErrExists: a row of the operation is another request's
+	raced   // ErrBusy, as other callers were faster each time
+	hurried // ErrBusy, as its own time has ended
 )
 
 // clean reports whether the result says that nothing was committed.
@@ -220,6 +225,7 @@ const (
 	rolledBack
 	refusedWrite
 	gaveUp // to wait for the claim
+	metRow // of another request
 )
 
 // evidence is what guard/verdict.go judges by.
@@ -228,6 +234,9 @@ type evidence struct {
 	Holder                           holder
 	Verdict                          verdict
 }
+
+// gone reports whether the lock was found gone.
+func (f *evidence) gone() bool { return f.Lapsed || f.Holder == other || f.Holder == none }
 
 type holder uint8
 
@@ -243,6 +252,7 @@ type verdict uint8
 const (
 	noVerdict verdict = iota
 	saysBusiness
+	saysOvertaken
 	saysRepeat
 	saysOverlap
 	saysLost

@@ -118,6 +118,7 @@ var (
 		open: "nothing", done: "nil", failed: "an error, nothing was committed", lostLease: "ErrLost", duplicate: "ErrDuplicate", stale: "ErrStale",
 		intercepted: "ErrIntercepted", business: "a conflict", unsure: "ErrUnknown", unavailable: "ErrUnavailable", busy: "ErrBusy",
 		replayed: "the stored answer", claimed: "ErrBusy: another transaction has the request",
+		exists: "ErrExists", raced: "ErrBusy: other callers were faster", hurried: "ErrBusy: its time has ended",
 	}
 	verdictNames = [...]string{saysOverlap: "overlap", saysLost: "lost", saysUnknown: "unknown commit"}
 	holderNames  = [...]string{self: "it has", other: "another has", none: "nobody has"}

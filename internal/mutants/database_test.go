@@ -31,9 +31,73 @@ var databaseMutants = []mutant{
 		name:  "part-of-the-rows-is-enough",
 		loses: "An update of several rows succeeds though one of them is another's by now.",
 		file:  "dbguard/written.go",
-		old:   `	case db.RowsAffected >= int64(len(expected.Rows)):`,
+		old:   `	case db.RowsAffected == n:`,
 		new:   `	case db.RowsAffected > 0:`,
 		tests: "internal/dbtx TestBatches",
+	},
+	{
+		name:  "two-rows-for-one",
+		loses: "An update writes two rows, as the primary key of the model is none of the table's.",
+		file:  "dbguard/written.go",
+		old:   `	case db.RowsAffected > n:`,
+		new:   `	case db.RowsAffected < 0:`,
+		tests: "guard TestUpdateOfTwoRows",
+	},
+	{
+		name:  "indexes-are-never-read-again",
+		loses: "An index that is dropped while a process runs protects rows for ever.",
+		file:  "internal/dbtx/catalogue/cache.go",
+		old:   `	if t.Begun.Sub(at) >= maxAge {`,
+		new:   `	if t.Begun.IsZero() {`,
+		tests: "internal/dbtx/catalogue TestIndexesAreReadAgain",
+	},
+	{
+		name:  "claims-without-their-key",
+		loses: "A request takes effect at every repeat, as its table has lost its key.",
+		file:  "internal/dbtx/claim.go",
+		old:   `	return t.protectPrimary(m, protected.Row{Kept: true})`,
+		new:   `	return t.protect(m.Row(m.Primary(), protected.Row{Kept: true}))`,
+		tests: "guard TestForWithoutItsKey",
+	},
+	{
+		name:  "version-zero-is-loaded",
+		loses: "A late holder overwrites the update of a row that has no version.",
+		file:  "internal/dbtx/callback_query.go",
+		old:   `ok && version < 1 && db.Error == nil {`,
+		new:   `ok && version < 0 && db.Error == nil {`,
+		tests: "guard TestVersionZeroIsRefused",
+	},
+	{
+		name:  "version-beyond-its-column",
+		loses: "Two updates bring the same version, which is at the limit of its column.",
+		file:  "internal/dbtx/callback_write.go",
+		old:   `ok && highest > limit {`,
+		new:   `ok && highest < limit {`,
+		tests: "guard TestVersionAtItsLimit",
+	},
+	{
+		name:  "swallowed-insert-is-done",
+		loses: "An insert that a trigger has left out is reported as done.",
+		file:  "guard/change.go",
+		old:   `made.RowsAffected == 0 && !made.DryRun`,
+		new:   `made.RowsAffected < 0 && !made.DryRun`,
+		tests: "guard TestSwallowedInsert",
+	},
+	{
+		name:  "cut-keys-are-protected",
+		loses: "Two keys are one row, as the database cuts both to the same.",
+		file:  "internal/dbtx/reader/fits.go",
+		old:   `		case !q.Session.Strict && isCut(`,
+		new:   `		case q.Session.Strict && isCut(`,
+		tests: "guard TestKeyThatIsCut",
+	},
+	{
+		name:  "key-of-the-model",
+		loses: "A primary key that only the model has protects rows, and a repeat is committed.",
+		file:  "internal/dbtx/protect.go",
+		old:   `	if err != nil || catalogue.IsUnique(indexes, m.Primary()) {`,
+		new:   `	if err != nil || indexes != nil {`,
+		tests: "guard TestKeyOfTheModelAlone",
 	},
 	{
 		name:  "no-snapshot",
@@ -164,16 +228,16 @@ var databaseMutants = []mutant{
 		name:  "commit-admitted",
 		loses: "An operation commits its transaction itself, unseen.",
 		file:  "internal/dbtx/watch.go",
-		old:   `		if st.Controls() || d.Name == "mysql" && st.SetsIsolation() {`,
-		new:   `		if d.Name == "mysql" && st.SetsIsolation() {`,
+		old:   `		if st.Controls() || d.Name == "mysql"`,
+		new:   `		if d.Name == "mysql"`,
 		tests: "internal/dbtx TestAdmissible TestTransactionControlIsRefused",
 	},
 	{
 		name:  "isolation-level-may-be-set",
 		loses: "All later overlaps on a pooled connection come back as repeats.",
 		file:  "internal/dbtx/watch.go",
-		old:   `		if st.Controls() || d.Name == "mysql" && st.SetsIsolation() {`,
-		new:   `		if st.Controls() {`,
+		old:   `		if st.Controls() || d.Name == "mysql" && st.SetsLater() ||`,
+		new:   `		if st.Controls() ||`,
 		tests: "guard TestIsolation TestIsolationOfASession",
 	},
 	{
@@ -208,10 +272,10 @@ var databaseMutants = []mutant{
 		name:  "refused-commit-ends-nothing",
 		loses: "A transaction whose COMMIT was refused keeps its connection and its row locks.",
 		file:  "internal/dbtx/end.go",
-		old: `	if err := t.usable(); err != nil {
+		old: `		t.conn.Give()
 		t.Rollback()
 		return err`,
-		new: `	if err := t.usable(); err != nil {
+		new: `		t.conn.Give()
 		return err`,
 		tests: "internal/dbtx TestNothingIsPooledOpen",
 	},
@@ -224,6 +288,14 @@ var databaseMutants = []mutant{
 	}`,
 		new:   `	_ = t.exec(t.conn, "ROLLBACK")`,
 		tests: "internal/dbtx TestUnsentEndIsNotPooled",
+	},
+	{
+		name:  "undone-by-galera-goes-on-alone",
+		loses: "What follows a transaction that a Galera node has undone is committed without the rest.",
+		file:  "internal/dbtx/dialect/session.go",
+		old:   `{ return s.Galera && s.Autocommit }`,
+		new:   `{ return false }`,
+		tests: "internal/dbtx/dialect TestBeginOfASession",
 	},
 	{
 		name:  "broken-conflict-is-not-read-again",
@@ -408,17 +480,60 @@ var resolveMutants = []mutant{
 		name:  "repeat-of-a-row-without-a-standby",
 		loses: "A caller is told that its request was done before, and the standby, promoted, has none of it.",
 		file:  "guard/attempt.go",
-		old:   `cause := c.tx.Unsafe(); cause != nil && f.repeats(opErr)`,
-		new:   `cause := c.tx.Unsafe(); cause == errPanicked && f.repeats(opErr)`,
+		old:   `cause := s.tx.Unsafe(); cause != nil && f.repeats(opErr)`,
+		new:   `cause := s.tx.Unsafe(); cause == errPanicked && f.repeats(opErr)`,
 		tests: "guard TestRepeatAwaitsTheStandby",
 	},
 	{
 		name:  "answer-without-a-standby",
 		loses: "A caller gets the answer of a request, and the standby, promoted, has neither.",
 		file:  "internal/claim/claim.go",
-		old:   `if database == "postgres" {`,
-		new:   `if database == "postgresql" {`,
+		old:   `r == nil || database != "postgres" {`,
+		new:   `r == nil || database != "postgresql" {`,
 		tests: "guard TestRepeatAwaitsTheStandby",
+	},
+	{
+		name:  "late-statement-runs-alone",
+		loses: "A goroutine that outlives its operation writes a row behind the ROLLBACK.",
+		file:  "internal/dbtx/pinned/turn.go",
+		old: `	select {
+	case c.turn.taken <- struct{}{}:
+		return nil
+	case <-c.turn.ctx.Done():
+		return sql.ErrTxDone
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Give ends the turn.
+func (c *Conn) Give() { <-c.turn.taken }
+
+// Refuse cuts short the statement that runs, and refuses those that wait for their turn.
+func (c *Conn) Refuse() { c.turn.end() }`,
+		new: `	_ = sql.ErrTxDone
+	return nil
+}
+
+// Give ends the turn.
+func (c *Conn) Give() {
+	select {
+	case <-c.turn.taken:
+	default:
+	}
+}
+
+// Refuse does nothing.
+func (c *Conn) Refuse() {}`,
+		tests: "internal/dbtx TestStatementBehindTheEnd",
+	},
+	{
+		name:  "routine-is-trusted",
+		loses: "A procedure that commits leaves the rows of an operation that was rolled back.",
+		file:  "internal/dbtx/routine.go",
+		old:   `t.dialect.Name != "mysql" || `,
+		new:   `t.dialect.Name == "mysql" || `,
+		tests: "guard TestRoutineThatEndsTheTransaction TestClaimCommittedByARoutine",
 	},
 	{
 		name:  "wait-for-a-standby-cut-short",

@@ -96,10 +96,18 @@ var outboxMutants = []mutant{
 	{
 		name:  "relay-stops-at-a-lost-answer",
 		loses: "One lost packet stops the relay until the process is restarted.",
-		file:  "notify/outbox/tx.go",
-		old:   `		_, err = c.ExecContext(ctx, "COMMIT")`,
-		new:   `		_, err = c.ExecContext(context.WithoutCancel(ctx), "COMMIT")`,
+		file:  "internal/ownsql/ownsql.go",
+		old:   `	_, err := c.ExecContext(ctx, "COMMIT")`,
+		new:   `	_, err := c.ExecContext(context.WithoutCancel(ctx), "COMMIT")`,
 		tests: "notify/outbox TestRelaySurvivesALostAnswer",
+	},
+	{
+		name:  "own-statements-trust-autocommit",
+		loses: "Where autocommit is off, events are stored and never committed.",
+		file:  "internal/ownsql/ownsql.go",
+		old:   `return DB{pool, database == "mysql"}`,
+		new:   `return DB{pool, false}`,
+		tests: "notify/outbox TestEventsAreCommittedWithoutAutocommit",
 	},
 	{
 		name:  "events-of-one-key-are-joined",
@@ -178,9 +186,9 @@ var webhookMutants = []mutant{
 		name:  "answered-before-it-is-stored",
 		loses: "An event that the monitor had not on disk when it died is deleted by its sender.",
 		file:  "cmd/guard-monitor/internal/intake/endpoint.go",
-		old:   `	added, err := e.cfg.Take(r.Context(), ev, body, sender)`,
+		old:   `	added, err := e.cfg.Take(r.Context(), ev, body, sender.Name)`,
 		new: `	answer(w, http.StatusAccepted, ingest.Answer{Taken: ev.ID})
-	added, err := e.cfg.Take(r.Context(), ev, body, sender)`,
+	added, err := e.cfg.Take(r.Context(), ev, body, sender.Name)`,
 		tests: "cmd/guard-monitor/internal/intake TestEndpointAnswersAfterTheStore",
 	},
 	{

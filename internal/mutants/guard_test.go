@@ -5,26 +5,26 @@ var guardMutants = []mutant{
 		name:  "release-before-verdict",
 		loses: "Each repeat is reported as a lock failure.",
 		file:  "guard/attempt.go",
-		old:   `	f := c.find(conflicts)`,
-		new: `	_, _ = c.release(false)
-	f := c.find(conflicts)`,
+		old:   `	f := s.find(conflicts)`,
+		new: `	s.held.(*keySet).settle(notify.OutcomeRolledBack, false)
+	f := s.find(conflicts)`,
 		tests: "guard TestInsertOnce TestRepeatOfAnUpdatedRow",
 	},
 	{
 		name:  "release-before-commit",
 		loses: "The next caller begins before this one is committed, and each busy key is an alarm.",
 		file:  "guard/attempt.go",
-		old:   `	err := c.tx.Commit()`,
-		new: `	_, _ = c.release(true)
-	err := c.tx.Commit()`,
+		old:   `	err := s.tx.Commit()`,
+		new: `	s.held.(*keySet).settle(notify.OutcomeCommitted, true)
+	err := s.tx.Commit()`,
 		tests: "guard TestInsertOnce",
 	},
 	{
 		name:  "lock-asked-before-rollback",
 		loses: "While Redis is slow to answer, a refused caller keeps its rows locked.",
 		file:  "guard/attempt.go",
-		old:   `		c.tx.Rollback() // before the lock is asked: nobody waits for us longer than he must`,
-		new:   `		_ = c.tx`,
+		old:   `		s.tx.Rollback() // before the lock is asked: nobody waits for us longer than he must`,
+		new:   `		_ = s.tx`,
 		tests: "guard TestOverlapOfInserts TestLostSwallowed",
 	},
 	{
@@ -32,9 +32,9 @@ var guardMutants = []mutant{
 		loses: "A holder that was paused past its lease commits beside the next one.",
 		file:  "internal/dbtx/end.go",
 		old: `	if err := t.usable(); err != nil {
-		t.Rollback()`,
+		t.conn.Give()`,
 		new: `	if err := t.Poisoned(); err != nil {
-		t.Rollback()`,
+		t.conn.Give()`,
 		tests: "guard TestPausedAfterItsWrite",
 	},
 	{
@@ -48,7 +48,7 @@ var guardMutants = []mutant{
 	{
 		name:   "loss-ends-no-context",
 		loses:  "An operation whose lock is lost runs to its end.",
-		file:   "guard/hold.go",
+		file:   "guard/keys.go",
 		old:    `func() { cancel(context.Cause(lease)) }`,
 		new:    `func() { _, _ = cancel, lease }`,
 		tests:  "guard TestLostWhileRunning",
@@ -58,44 +58,45 @@ var guardMutants = []mutant{
 		name:  "lost-while-running-is-not-told",
 		loses: "Nobody learns that a lock was lost under an operation that was rolled back for it.",
 		file:  "guard/finish.go",
-		old:   `			lapsed.report(notify.OutcomeRolledBack, lapse)`,
-		new:   `			_, _ = lapsed, lapse`,
+		old:   `			r.report(*lapse, notify.OutcomeRolledBack)`,
+		new:   `			_ = lapse`,
 		tests: "guard TestLostWhileRunning TestLostBeforeBegin",
 	},
 	{
 		name:  "lost-at-release-is-an-error",
 		loses: "The caller is told that an operation failed that is committed.",
 		file:  "guard/finish.go",
-		old: `			h.report(notify.OutcomeCommitted, gone)
+		old: `			r.report(*gone, notify.OutcomeCommitted)
 		}
 		return nil`,
-		new: `			h.report(notify.OutcomeCommitted, gone)
+		new: `			r.report(*gone, notify.OutcomeCommitted)
+			return gone.err
 		}
-		return gone`,
+		return nil`,
 		tests: "guard TestFailedPublishChangesNothing",
 	},
 	{
 		name:  "loss-at-a-conflict-needs-the-release",
 		loses: "A lock that was found gone is not reported when its release gets no answer.",
 		file:  "guard/finish.go",
-		old:   `			h, gone = f.foundGone()`,
-		new:   `			_, _ = f.foundGone()`,
+		old:   `			gone = f.foundGone()`,
+		new:   `			_ = f.foundGone()`,
 		tests: "guard TestLostAtABusinessConflict",
 	},
 	{
 		name:  "keys-in-any-order",
 		loses: "Two operations with the same keys wait for each other.",
-		file:  "guard/hold.go",
-		old:   `cmp.Compare(c.rank(a.key), c.rank(b.key))`,
-		new:   `cmp.Compare(c.rank(a.key), c.rank(a.key))`,
+		file:  "guard/plan.go",
+		old:   `inOrder(a.key, b.key)`,
+		new:   `inOrder(a.key, a.key)`,
 		tests: "guard TestKeysAreAcquiredInOneOrder",
 	},
 	{
 		name:  "each-row-judged-by-the-first-key",
 		loses: "The event names a key whose lock is well.",
-		file:  "guard/finding.go",
-		old:   `cmp.Or(c.hold(conflict.Key), c.hold(c.key))`,
-		new:   `cmp.Or(c.hold(c.key), c.hold(conflict.Key))`,
+		file:  "guard/attempt.go",
+		old:   `k, gone := s.held.state(conflict.Key), s.held.lapsed(conflict.Key)`,
+		new:   `k, gone := s.held.state(s.plan.main), s.held.lapsed(s.plan.main)`,
 		tests: "guard TestConflictOfASecondKey",
 	},
 	{
@@ -110,12 +111,21 @@ var guardMutants = []mutant{
 		name:  "crew-answers-before-the-commit",
 		loses: "A caller is told that all is done when another's change has not been made yet.",
 		file:  "guard/round.go",
-		old:   `	if m.in, m.own = true, err; err == nil {`,
-		new: `	if m.in, m.own = true, err; err == nil && m != r.leader {
+		old:   `	if m.in, m.own = true, m.serves.own(err); err == nil {`,
+		new: `	if m.in, m.own = true, m.serves.own(err); err == nil && m != r.leader {
 		m.turn <- turnDone
 	}
 	if err == nil {`,
 		tests:  "guard TestCombineAwaitsTheCommit",
+		panics: true,
+	},
+	{
+		name:   "leader-of-a-crew-is-not-watched",
+		loses:  "A silent database holds the caller that leads a crew for minutes after its context has ended.",
+		file:   "guard/crew.go",
+		old:    `	defer k.watch(k.all[0])()`,
+		new:    ``,
+		tests:  "guard TestCombineHoldsNobodyAtASilentDatabase",
 		panics: true,
 	},
 	{
@@ -167,9 +177,9 @@ var guardMutants = []mutant{
 	{
 		name:  "lost-lock-of-a-panic-untold",
 		loses: "Nobody learns that a lock was lost if the operation panicked.",
-		file:  "guard/do.go",
-		old:   `	if gone != nil && c.last.err == errPanicked`,
-		new:   `	if false && gone != nil && c.last.err == errPanicked`,
+		file:  "guard/run.go",
+		old:   `	if last.panicked() {`,
+		new:   `	if last.panicked() && last.outcome != "" {`,
 		tests: "guard TestPanicWithALostLock",
 	},
 	{
@@ -184,18 +194,18 @@ var guardMutants = []mutant{
 		name:  "event-under-another-id",
 		loses: "The event that an error names is nowhere to be found.",
 		file:  "guard/finish.go",
-		old: `	ev := f.event()
-	c.publish(ev)`,
-		new: `	ev := f.event()
-	c.publish(f.event())`,
+		old: `	ev := r.overlapEvent(f)
+	r.publish(ev)`,
+		new: `	ev := r.overlapEvent(f)
+	r.publish(r.overlapEvent(f))`,
 		tests: "guard TestOverlapOfInserts",
 	},
 	{
 		name:  "event-in-the-background",
 		loses: "A process that ends after Do has returned takes the event with it.",
 		file:  "guard/event.go",
-		old:   `c.guard.reporter.publish(c.ctx, ev)`,
-		new:   `go c.guard.reporter.publish(c.ctx, ev)`,
+		old:   `r.reporter.publish(r.ctx, ev)`,
+		new:   `go r.reporter.publish(r.ctx, ev)`,
 		tests: "guard TestOverlapOfInserts TestLostAtRelease",
 	},
 	{
@@ -226,18 +236,18 @@ var guardMutants = []mutant{
 		name:  "unknown-commit-frees-the-key",
 		loses: "The next caller gets the key while a COMMIT of unknown outcome may still take effect.",
 		file:  "guard/finish.go",
-		old:   `		c.abandon()`,
-		new:   `		_, _ = c.release(false)`,
+		old:   `		r.keys.settle(e.outcome, false)`,
+		new:   `		r.keys.settle(notify.OutcomeRolledBack, false)`,
 		tests: "guard TestUnknownCommit",
 	},
 	{
 		name:  "unknown-commit-is-not-told",
 		loses: "Nobody learns that it is not known whether an operation took effect.",
 		file:  "guard/finish.go",
-		old: `		c.publish(ev)
+		old: `		r.publish(ev)
 		return e.err`,
 		new: `		if ev.Loss != "" {
-			c.publish(ev)
+			r.publish(ev)
 		}
 		return e.err`,
 		tests: "guard TestUnknownCommit",
@@ -245,7 +255,7 @@ var guardMutants = []mutant{
 	{
 		name:  "failure-is-remembered",
 		loses: "A request that failed is refused as done when it comes again.",
-		file:  "guard/finish.go",
+		file:  "guard/keys.go",
 		old:   `done && keep > 0 && h.without == nil`,
 		new:   `keep > 0 && h.without == nil`,
 		tests: "guard TestRemember TestRememberNoFailure",
@@ -254,7 +264,7 @@ var guardMutants = []mutant{
 		name:  "two-keys-in-one-operation",
 		loses: "An operation waits for itself: two transactions, each for the other's rows.",
 		file:  "guard/nested.go",
-		old:   `outer.hold(key) == nil {`,
+		old:   `plan.find(key) == nil {`,
 		new:   `key == "" {`,
 		tests: "guard TestNestedMisuse",
 	},
@@ -269,29 +279,25 @@ var guardMutants = []mutant{
 	{
 		name:  "panic-keeps-the-lock",
 		loses: "After a panic the key stays locked until the limit of a hold.",
-		file:  "guard/do.go",
-		old:   `	h, gone := c.release(false)`,
-		new: `	var h *hold
-	var gone error
-	if c.tx == nil {
-		h, gone = c.release(false)
-	}`,
+		file:  "guard/run.go",
+		old:   `		_ = r.finish(last)`,
+		new:   `		_ = last`,
 		tests: "guard TestPanic TestGoexit",
 	},
 	{
 		name:  "panic-in-a-commit-frees-the-key",
 		loses: "The next holder's snapshot is older than a commit that is still on its way: a false overlap.",
 		file:  "guard/attempt.go",
-		old:   `			_ = c.finish(c.unknown(errPanicked))`,
-		new:   `			_ = c.unknown(errPanicked)`,
+		old:   `	s.last.outcome = notify.OutcomeUnknown // if the driver panics: the COMMIT may be on its way`,
+		new:   `	_ = s.last`,
 		tests: "guard TestDriverPanicsInTheCommit",
 	},
 	{
 		name:  "panic-keeps-the-transaction",
 		loses: "After a panic a connection and its row locks are never given back.",
 		file:  "guard/attempt.go",
-		old:   `			c.tx.Rollback() // if somebody's code panics, or ends its goroutine`,
-		new:   `			_ = c.tx.Poisoned()`,
+		old:   `			s.tx.Rollback() // if somebody's code panics, or ends its goroutine`,
+		new:   `			_ = s.tx.Poisoned()`,
 		tests: "guard TestPanic TestGoexit",
 	},
 	{
@@ -314,39 +320,71 @@ var guardMutants = []mutant{
 		name:  "memory-of-one-attempt",
 		loses: "After a deadlock an overlap comes back as a repeat, and nobody reports it.",
 		file:  "guard/attempt.go",
-		old:   `		if c.holds[i].without != nil || behind { // what was seen before may have been old`,
-		new:   `		if behind || c.tries > 0 {`,
+		old:   `		if key := s.plan.keys[i].key; behind || s.held.state(key).without != nil { // what was seen before may have been old`,
+		new:   `		if key := s.plan.keys[i].key; behind || s.budget.used > 0 {`,
 		tests: "guard TestRetryHidesNoOverlap",
 	},
 	{
 		name:  "custom-operation-is-run-again",
 		loses: "An operation that counts in memory counts twice after a deadlock.",
 		file:  "guard/do.go",
-		old:   `	return g.call(ctx, &call{guard: g, key: key, op: op}, opts)`,
-		new:   `	return g.call(ctx, &call{guard: g, key: key, op: op, options: options{retries: changeTries}}, opts)`,
+		old:   `	return g.call(ctx, &call{guard: g, plan: plan{main: key}, work: work{op: op}}, opts)`,
+		new:   `	return g.call(ctx, &call{guard: g, plan: plan{main: key}, work: work{op: op}, options: options{retries: changeTries}}, opts)`,
 		tests: "guard TestCustomIsNotRetried",
 	},
 	{
 		name:  "deadlock-is-not-run-again",
 		loses: "A change fails at the first deadlock.",
 		file:  "guard/retry.go",
-		old:   `	if c.tries >= c.maxTries() ||`,
-		new:   `	if c.tries+1 >= c.maxTries() || c.tries > 0 ||`,
+		old:   `	if s.budget.spent() ||`,
+		new:   `	if s.budget.used+1 >= s.budget.limit() || s.budget.used > 0 ||`,
 		tests: "guard TestReadyMadeIsRetried TestRealDeadlock TestThreeInserts",
 	},
 	{
 		name:  "lost-race-is-not-run-again",
 		loses: "Without the lock an update fails as stale that would succeed when run again.",
-		file:  "guard/retry.go",
-		old:   `	if !c.lostRace(e) && !c.claimedInVain(e) && (`,
-		new:   `	if !c.claimedInVain(e) && (`,
+		file:  "guard/series.go",
+		old:   `(v == overtaken || v == stale)`,
+		new:   `v == overtaken`,
 		tests: "guard TestLostRaceIsRunAgain",
+	},
+	{
+		name:  "overtaken-change-is-not-made-again",
+		loses: "A caller whose lock is well pays for another's that was lost: its sale is a conflict.",
+		file:  "guard/series.go",
+		old:   `(v == overtaken || v == stale)`,
+		new:   `v == stale`,
+		tests: "guard TestOvertakenIsMadeAgain",
+	},
+	{
+		name:  "overtaken-change-remembers-the-row",
+		loses: "A change that was overtaken is made again three times in vain.",
+		file:  "guard/series.go",
+		old:   `			s.memory.Forget(f.conflict.Key)`,
+		new:   ``,
+		tests: "guard TestOvertakenIsMadeAgain",
+	},
+	{
+		name:  "overtaken-change-hides-the-loss",
+		loses: "A change that was overtaken and ends with a lost lock does not report the row.",
+		file:  "guard/series.go",
+		old:   `			s.earlier = append(s.earlier, f)`,
+		new:   `			_ = s.earlier`,
+		tests: "guard TestOvertakenAndLost",
+	},
+	{
+		name:  "lock-lost-after-a-race-is-busy",
+		loses: "A change that met another holder's row is told to ask again, and the overlap is not reported.",
+		file:  "guard/finding.go",
+		old:   `(f.unverified() || f.verdict == overtaken)`,
+		new:   `f.unverified()`,
+		tests: "guard TestOvertakenAndLost",
 	},
 	{
 		name:  "shutdown-is-an-alarm",
 		loses: "Each deploy with too short a grace reports lock failures that never were.",
 		file:  "guard/finish.go",
-		old:   `		if !errors.Is(lapse, lock.ErrClosed) {`,
+		old:   `		if !errors.Is(lapse.err, lock.ErrClosed) {`,
 		new:   `		if lapse != nil {`,
 		tests: "guard TestShutdownIsNoLockFailure",
 	},
@@ -371,8 +409,8 @@ var guardMutants = []mutant{
 		name:  "unprotected-write-without-the-lock",
 		loses: "Without the lock an insert of a row is committed that the key does not protect.",
 		file:  "guard/attempt.go",
-		old:   `(!cover.Covered || !slices.Contains(cover.Keys, h.key))`,
-		new:   `!cover.Covered && !slices.Contains(cover.Keys, h.key) && len(cover.Uncovered) > 0`,
+		old:   `(!cover.Covered || !slices.Contains(cover.Keys, k.key))`,
+		new:   `!cover.Covered && !slices.Contains(cover.Keys, k.key) && len(cover.Uncovered) > 0`,
 		tests: "guard TestDBOnlyUncovered",
 	},
 	{
@@ -439,8 +477,8 @@ var guardMutants = []mutant{
 		name:   "no-wait-is-a-long-wait",
 		loses:  "A caller that does not wait for a key waits until the lock is free.",
 		file:   "guard/acquire.go",
-		old:    `	return c.wait <= 0 || ended(waited) && !ended(ctx)`,
-		new:    `	return c.wait < 0 || ended(waited) && !ended(ctx)`,
+		old:    `	return s.plan.wait <= 0 || ended(waited) && !ended(ctx)`,
+		new:    `	return s.plan.wait < 0 || ended(waited) && !ended(ctx)`,
 		tests:  "guard TestBusy",
 		panics: true,
 	},
@@ -510,15 +548,15 @@ var verdictMutants = []mutant{
 		name:  "unread-row-is-remembered",
 		loses: "A request is remembered as done though its row was never seen.",
 		file:  "guard/finding.go",
-		old:   `	return v == duplicate && !f.verdict.failure() && !conflict.Evidence.Unread`,
-		new:   `	return v == duplicate && !f.verdict.failure() && conflict != nil`,
+		old:   `	return v == duplicate && about && !f.verdict.failure() && !conflict.Evidence.Unread`,
+		new:   `	return v == duplicate && about && !f.verdict.failure() && conflict != nil`,
 		tests: "guard TestRememberUnread",
 	},
 	{
 		name:  "lock-is-not-asked",
 		loses: "A holder that was replaced while it wrote is told of a repeat.",
-		file:  "guard/finding.go",
-		old:   `	f.relation, f.holder = h.holder()`,
+		file:  "guard/attempt.go",
+		old:   `	f.relation, f.holder = s.held.holder(conflict.Key)`,
 		new:   `	f.relation = notify.HolderSelf`,
 		tests: "guard TestLostSwallowed TestOverlapOfInserts",
 	},

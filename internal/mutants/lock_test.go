@@ -60,8 +60,8 @@ var lockMutants = []mutant{
 		name:  "renewals-go-to-the-old-node",
 		loses: "After a failover the locks of a shard are renewed together with those of a dead node.",
 		file:  "lock/watchdog.go",
-		old:   `		if locator != nil {`,
-		new:   `		if locator != nil && node == "" {`,
+		old:   `	if locator == nil {`,
+		new:   `	if locator == nil || node != "" {`,
 		tests: "lock TestBatchesAfterFailover",
 	},
 	{
@@ -235,5 +235,13 @@ var lockMutants = []mutant{
 		old:   `		if !settled { // not answered, or the engine panicked`,
 		new:   `		if !settled && mark > 0 {`,
 		tests: "lock TestReleaseFails TestUnsentReleaseIsTriedAgainSoon",
+	},
+	{
+		name:  "renewal-hides-a-later-loss",
+		loses: "A lock that is deleted during its renewal is missed until the next one.",
+		file:  "lock/suspects.go",
+		old:   `	if g.suspected <= sent {`,
+		new:   `	if g.suspected <= l.now() {`,
+		tests: "lock TestReportDuringARenewal",
 	},
 }

@@ -40,25 +40,25 @@ var monitorMutants = []mutant{
 	{
 		name:  "event-counted-twice",
 		loses: "An event that is delivered twice is two alert lines and two in the counts.",
-		file:  "cmd/guard-monitor/internal/store/events.go",
-		old:   `	return n == 1, err`,
-		new:   `	return n >= 0, err`,
+		file:  "cmd/guard-monitor/internal/store/add.go",
+		old:   `	a.added = n == 1`,
+		new:   `	a.added = n >= 0`,
 		tests: "cmd/guard-monitor/internal/store TestAddSameIDTogether TestAddAndReopen",
 	},
 	{
 		name:  "moved-event-is-counted-twice",
 		loses: "An incident counts failures that were found to belong to another.",
-		file:  "cmd/guard-monitor/internal/store/apply.go",
+		file:  "cmd/guard-monitor/internal/store/move.go",
 		old:   `	if from.Valid {`,
-		new:   `	if from.Valid && from.String == m.Incident {`,
+		new:   `	if from.Valid && from.String == to.Incident {`,
 		tests: "cmd/guard-monitor/internal/store TestMoves",
 	},
 	{
 		name:  "failed-message-counts-as-told",
 		loses: "People are never told of an incident whose first message failed.",
 		file:  "cmd/guard-monitor/internal/store/told.go",
-		old:   ` AND incident_id = i.id AND error = '')`,
-		new:   ` AND incident_id = i.id)`,
+		old:   ` AND incident_id = i.value AND error = '')`,
+		new:   ` AND incident_id = i.value)`,
 		tests: "cmd/guard-monitor/internal/store TestLogs",
 	},
 	{
@@ -324,10 +324,10 @@ var siteMutants = []mutant{
 		file:  "cmd/guard-monitor/internal/receiver/http.go",
 		old: `	res, err := r.cfg.Client.Do(req)
 	if err != nil {
-		return nil, withoutURL(err)`,
+		return a, withoutURL(err)`,
 		new: `	res, err := r.cfg.Client.Do(req)
 	if err != nil {
-		return nil, err`,
+		return a, err`,
 		tests: "cmd/guard-monitor/internal/receiver TestSecretsStaySecret",
 	},
 	{

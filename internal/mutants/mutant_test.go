@@ -48,15 +48,16 @@ func (m mutant) apply() (string, error) {
 
 // module returns the folder of the module that a folder is in, and the folder from there.
 func module(folder string) (mod, rest string) {
-	const monitor = "cmd/guard-monitor"
-	if rest, ok := strings.CutPrefix(folder, monitor); ok {
-		return monitor, "." + rest
+	for _, mod := range []string{"cmd/guard-monitor", "lock/etcdlock", "lock/zklock"} {
+		if rest, ok := strings.CutPrefix(folder, mod); ok {
+			return mod, "." + rest
+		}
 	}
 	return ".", "./" + path.Clean(folder)
 }
 
 // table is all mutants.
-var table = concat(lockMutants, redisMutants, sqlMutants, quorumMutants, switchMutants, guardMutants, onceMutants, verdictMutants, databaseMutants, resolveMutants,
+var table = concat(lockMutants, redisMutants, sqlMutants, quorumMutants, etcdMutants, zkMutants, switchMutants, guardMutants, onceMutants, httpMutants, verdictMutants, databaseMutants, resolveMutants,
 	outboxMutants, webhookMutants, brokerMutants, monitorMutants, siteMutants)
 
 func concat(lists ...[]mutant) (all []mutant) {

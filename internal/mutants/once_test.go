@@ -5,19 +5,15 @@ var onceMutants = []mutant{
 		name:  "claim-comes-last",
 		loses: "An operation runs twice at once when its lock has failed.",
 		file:  "guard/attempt.go",
-		old: `	if c.claiming != nil {
-		if err := c.claim(); err != nil {
-			return err
-		}
-		if !c.claiming.begun {
-			c.claiming.begun, c.tries = true, 0 // those so far were of the claim
-		}
-	}
-	return c.op(c.tx.Context(), c.tx.DB())`,
-		new: `	if err := c.op(c.tx.Context(), c.tx.DB()); err != nil || c.claiming == nil {
+		old: `	if err := s.claims.claim(s.tx, s.held); err != nil {
 		return err
 	}
-	return c.claim()`,
+	s.budget.begin()
+	return op(s.tx.Context(), s.tx.DB())`,
+		new: `	if err := op(s.tx.Context(), s.tx.DB()); err != nil {
+		return err
+	}
+	return s.claims.claim(s.tx, s.held)`,
 		tests: "guard TestForAfterALostLock TestForWhileItRuns",
 	},
 	{
@@ -32,8 +28,8 @@ var onceMutants = []mutant{
 		name:  "claim-covers-every-key",
 		loses: "Without the lock two requests write a row that nothing guards.",
 		file:  "guard/claim.go",
-		old:   `	err := c.tx.Claim(k.key, k.claim(),`,
-		new:   `	err := c.tx.Claim(c.key, k.claim(),`,
+		old:   `	err := t.Claim(k.key, k.row(),`,
+		new:   `	err := t.Claim(h.state("").key, k.row(),`,
 		tests: "guard TestForWithoutTheLock",
 	},
 	{
@@ -87,16 +83,16 @@ var onceMutants = []mutant{
 	{
 		name:  "mark-is-believed",
 		loses: "After a restore of the database, requests are refused whose effects are gone.",
-		file:  "guard/once.go",
-		old:   `		if c.claiming.record == nil {`,
-		new:   `		if false {`,
+		file:  "guard/claim.go",
+		old:   `	if k.record != nil {`,
+		new:   `	if true {`,
 		tests: "guard TestOnceForgotten",
 	},
 	{
 		name:  "refusal-keeps-the-effects",
 		loses: "A declined payment is booked.",
 		file:  "guard/once.go",
-		old:   `		if refused && (unfit != nil || !c.tx.OnlyClaimed()) {`,
+		old:   `		if refused && (unfit != nil || !t.OnlyClaimed()) {`,
 		new:   `		if refused && unfit != nil {`,
 		tests: "guard TestRefuse",
 	},
@@ -111,12 +107,28 @@ var onceMutants = []mutant{
 	{
 		name:  "rows-judged-by-the-request",
 		loses: "Two requests that insert one row at once are an alarm.",
-		file:  "guard/attempt.go",
-		old: `	if c.isRequests(c.key) {
+		file:  "guard/plan.go",
+		old: `	if k := p.find(key); k != nil && k.request {
 		return ""
 	}`,
 		new:   ``,
 		tests: "guard TestOnceJudgesNoOtherRows",
+	},
+	{
+		name:  "row-of-another-request-is-the-request",
+		loses: "A message that was rolled back is acknowledged.",
+		file:  "guard/finish.go",
+		old:   `	case v == duplicate && r.request != nil:`,
+		new:   `	case false:`,
+		tests: "guard TestRowOfAnotherRequest",
+	},
+	{
+		name:  "row-of-another-request-is-remembered",
+		loses: "A request is refused for as long as the first layer remembers what was rolled back.",
+		file:  "guard/finding.go",
+		old:   `	about := !serves || onClaim(conflict)`,
+		new:   `	about := true`,
+		tests: "guard TestMarkIsOfTheRequest",
 	},
 	{
 		name:  "lock-wait-is-not-restored",
@@ -146,9 +158,9 @@ var onceMutants = []mutant{
 		name:  "answer-outside-of-the-transaction",
 		loses: "An answer is kept of what was rolled back, and no repeat can store its own.",
 		file:  "guard/once.go",
-		old: `		return claim.Insert(ctx, conn, database, c.claiming.sum[:], a.answer)
+		old: `		return claim.Insert(ctx, conn, database, sum[:], a.answer)
 `,
-		new: `		pool, err := c.guard.db.DB()
+		new: `		pool, err := a.guard.db.DB()
 		if err != nil {
 			return err
 		}
@@ -157,7 +169,7 @@ var onceMutants = []mutant{
 			return err
 		}
 		defer other.Close()
-		return claim.Insert(ctx, other, database, c.claiming.sum[:], a.answer)
+		return claim.Insert(ctx, other, database, sum[:], a.answer)
 `,
 		tests: "internal/sim TestRequests",
 	},

@@ -61,4 +61,12 @@ var quorumMutants = []mutant{
 		new:   `max(0, uptime+1)`,
 		tests: "lock/redislock TestStarted",
 	},
+	{
+		name:  "start-by-the-clock-alone",
+		loses: "A server that was started again with a clock that is behind votes as soon as the clock is set.",
+		file:  "lock/redislock/started.go",
+		old:   `runID != s.runID {`,
+		new:   `runID == s.runID && uptime < 0 {`,
+		tests: "lock/redislock TestStartedBeforeItsClockWasSet",
+	},
 }

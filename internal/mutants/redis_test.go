@@ -37,8 +37,8 @@ var redisMutants = []mutant{
 		name:  "lock-outlives-its-ttl",
 		loses: "The key of a process that died stays locked for minutes.",
 		file:  "lock/redislock/acquire.go",
-		old:   `[]any{r.Owner, ttl.Milliseconds(), e.id, e.waits(name, r), `,
-		new:   `[]any{r.Owner, 24 * ttl.Milliseconds(), e.id, e.waits(name, r), `,
+		old:   `[]any{r.Owner, ttl.Milliseconds(), e.id, `,
+		new:   `[]any{r.Owner, 24 * ttl.Milliseconds(), e.id, `,
 		tests: "lock/redislock TestLockInRedis",
 	},
 	{
@@ -74,10 +74,18 @@ var redisMutants = []mutant{
 		tests: "lock/redislock TestFaultsOfData",
 	},
 	{
+		name:  "no-release-while-a-slot-migrates",
+		loses: "While a slot migrates, its locks are not released, and waiters do not acquire them.",
+		file:  "lock/redislock/line.go",
+		old:   `!redis.HasErrorPrefix(err, "TRYAGAIN") && `,
+		new:   `redis.HasErrorPrefix(err, "TRYAGAIN") || `,
+		tests: "lock/redislock TestFaultsOfData",
+	},
+	{
 		name:  "offer-to-the-deaf",
 		loses: "Processes that may not subscribe leave each lock idle for 20 ms.",
 		file:  "lock/redislock/acquire.lua",
-		old:   `if ARGV[4] == '1' then`,
+		old:   `if waits and ARGV[4] == '1' then`,
 		new:   `if waits then`,
 		tests: "lock/redislock TestNoRightToChannels",
 	},
@@ -93,8 +101,8 @@ var redisMutants = []mutant{
 		name:  "release-wakes-nobody",
 		loses: "Waiting callers of other processes notice a release up to a second later.",
 		file:  "lock/redislock/release.lua",
-		old:   `redis.pcall(ARGV[3], ARGV[2], '0'),`,
-		new:   `redis.pcall(ARGV[3], KEYS[1], '0'),`,
+		old:   `KEYS[3] = ARGV[2]`,
+		new:   `KEYS[3] = KEYS[1]`,
 		tests: "lock/redislock TestReleasePublishes TestReleaseWakesRedisson",
 	},
 	{
@@ -136,5 +144,21 @@ var redisMutants = []mutant{
 	}
 `,
 		tests: "lock/redislock TestMarkerOnTheWire TestMarkerIsKept",
+	},
+	{
+		name:  "reported-changes-are-not-looked-at",
+		loses: "A holder whose lock was deleted works on until its next renewal.",
+		file:  "lock/redislock/trackconn.go",
+		old:   `c.tracker.changed(c, m.PayloadSlice)`,
+		new:   `c.tracker.changed(c, nil)`,
+		tests: "lock/redislock TestLossIsReported",
+	},
+	{
+		name:  "changes-are-looked-at-without-end",
+		loses: "A server that tracks few keys and its clients are busy with nothing else.",
+		file:  "lock/redislock/trackcheck.go",
+		old:   `return time.Duration(max(0, c.spent-locks) / perSecond * float64(time.Second))`,
+		new:   `return 0`,
+		tests: "lock/redislock TestServerTracksFewKeys",
 	},
 }

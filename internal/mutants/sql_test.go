@@ -2,6 +2,14 @@ package mutants
 
 var sqlMutants = []mutant{
 	{
+		name:  "primary-key-unread",
+		loses: "On a table of MySQL without its primary key everybody gets every lock.",
+		file:  "lock/sqllock/engine.go",
+		old:   `if err == nil && n > 0 {`,
+		new:   `if err == nil && n < 0 {`,
+		tests: "lock/sqllock TestTablesWithoutTheirKeys",
+	},
+	{
 		name:  "row-granted-twice",
 		loses: "The table grants a key that another process holds.",
 		file:  "lock/sqllock/dialect.go",

@@ -85,8 +85,8 @@ var switchMutants = []mutant{
 		name:  "renewed-while-released",
 		loses: "A lock that was released stays locked in the new engine, in the name of nobody.",
 		file:  "lock/switchlock/renew.go",
-		old:   `		if e.releasing[holdOf(r)] == 0 {`,
-		new:   `		if e.releasing[holdOf(r)] >= 0 {`,
+		old:   `		if e.releasing[h] > 0 {`,
+		new:   `		if e.releasing[h] < 0 {`,
 		tests: "lock/switchlock TestRenewalDuringRelease",
 	},
 	{

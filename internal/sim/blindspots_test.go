@@ -58,7 +58,7 @@ var spots = []spot{
 	}},
 	{"one key protects several rows, and who had lost the lock could not find that out, or report it", func(w *world, o *op, g *grant, k *commit) bool {
 		_, conflict := errors.AsType[*dbguard.ConflictError](o.err)
-		return k != nil && conflict && o.under(o.keyOf(k.row)) > 1 && (w.unheard(k) || o.unanswered("INSPECT", o.keyOf(k.row)) && w.unreleased(g)) && !o.repeats()
+		return k != nil && conflict && o.under(o.keyOf(k.row)) > 1 && (w.unheard(k) || o.unanswered("INSPECT", o.keyOf(k.row)) && w.unreleased(g)) && (!o.repeats() || len(o.attempts) > 1)
 	}},
 	{"one key protects several rows, and the caller met another one than the writer, who could not report", func(w *world, o *op, _ *grant, k *commit) bool {
 		conflict, ok := errors.AsType[*dbguard.ConflictError](o.err)

@@ -201,6 +201,9 @@ func (d *dice) fault(w *world, top *call) *choice {
 		}
 		return &choice{do: wait, forTime: pauses[d.IntN(len(pauses))]}
 	}
+	if top.op != nil && top.op.gaveUp && top.db != nil && d.IntN(2) == 0 { // the database is silent for one who does not wait
+		return &choice{do: wait, forTime: pauses[3]}
+	}
 	if n := len(w.plan.also); n > 0 && d.IntN(3) == 0 {
 		return d.more(w, w.plan.also[d.IntN(n)], top)
 	}

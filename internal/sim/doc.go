@@ -85,6 +85,8 @@
 //	S6   ErrBusy for a request means that another has it, ErrDuplicate that it has taken effect
 //	     and has no answer, ErrMismatch that it asks for something else than what was done
 //	S7   a COMMIT of a claim is of unknown outcome only if the database can't be asked
+//	S8   nobody is told of a business conflict who has none
+//	S9   nobody is told that the lock is unavailable whose own time was too short for an answer
 //
 // # More
 //

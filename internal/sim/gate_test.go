@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/belaygo/belay/internal/sim/simdb"
 )
@@ -17,6 +18,7 @@ type call struct {
 	actor   string // who made it, for choices and stories
 	text    string
 	n       int // order of arrival: those that came at once have the same
+	at      time.Time
 	ctx     context.Context
 	run     func() // executes it; nil: the database does, once the call has its fate
 	db      *simdb.Call
@@ -55,7 +57,7 @@ func (g *gate) pass(c *call) fate {
 		g.mu.Unlock()
 		return cutBefore
 	}
-	c.n = g.n
+	c.n, c.at = g.n, time.Now()
 	g.waiting = append(g.waiting, c)
 	g.mu.Unlock()
 	g.wake()

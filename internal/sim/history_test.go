@@ -24,6 +24,8 @@ type history struct {
 	last    state
 	lives   []*life        // of requests, in order
 	shaken  int            // faults on the way to the locks
+	cutOff  int            // those of them that are no caller's own deadline
+	silent  time.Duration  // how long a request to the locks has stood that its caller gave up
 	faults  map[string]int // how often each kind of fault was chosen
 }
 

@@ -197,14 +197,15 @@ func (w *world) checkAnswer(o *op) {
 // done and has no answer, ErrMismatch that it asks for something else than what was done.
 func (w *world) checkDone(o *op) {
 	conflict, met := errors.AsType[*dbguard.ConflictError](o.err)
-	if !o.work.serves || met && conflict.Table != "belay_once" {
+	repeat := errors.Is(o.err, guard.ErrDuplicate) // of the request and nothing else
+	if !o.work.serves || met && conflict.Table != "belay_once" && !repeat {
 		return
 	}
 	silent := func(l *life) bool { return !o.work.answers || l.answer == nil || l.forgot > 0 && l.forgot <= o.ended }
 	switch {
 	case o.claimed() && !errors.Is(o.err, dbtx.ErrClaimed) && !w.contended(o): // or the database has said so
 		w.problem("S6: %s (%s) is told that another has its request, and nobody has", o, o.work.name)
-	case errors.Is(o.err, guard.ErrDuplicate) && !w.seen(o, func(l *life) bool { return l.op != o && !o.differs(l) && silent(l) }):
+	case repeat && !w.seen(o, func(l *life) bool { return l.op != o && !o.differs(l) && silent(l) }):
 		w.problem("S6: %s (%s) is told that it was done, and it was not, or has an answer", o, o.work.name)
 	case errors.Is(o.err, guard.ErrMismatch) && !w.seen(o, func(l *life) bool { return l.op != o && o.differs(l) }):
 		w.problem("S6: %s (%s) is told that it asks for something else, and it does not", o, o.work.name)
@@ -213,8 +214,8 @@ func (w *world) checkDone(o *op) {
 
 // claimed reports whether o was told that another transaction has its request.
 func (o *op) claimed() bool {
-	_, met := errors.AsType[*dbguard.ConflictError](o.err)
-	return errors.Is(o.err, guard.ErrBusy) && (met || errors.Is(o.err, dbtx.ErrClaimed) || errors.Is(o.err, lock.ErrMarked))
+	conflict, met := errors.AsType[*dbguard.ConflictError](o.err)
+	return errors.Is(o.err, guard.ErrBusy) && (met && conflict.Table == "belay_once" || errors.Is(o.err, dbtx.ErrClaimed) || errors.Is(o.err, lock.ErrMarked))
 }
 
 // contended reports whether another transaction had the request of o at its time, or it was
@@ -274,7 +275,7 @@ func (w *world) giveUp(name string) {
 	if o == nil {
 		return
 	}
-	o.gaveUp = true
+	o.gaveUp, o.gaveUpAt = true, time.Now()
 	w.mu.Lock()
 	end := o.giveUp
 	w.mu.Unlock()

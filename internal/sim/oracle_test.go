@@ -59,6 +59,8 @@ func (w *world) check() {
 		w.checkDone(o)
 		w.checkResolved(o)
 		w.checkRepeat(o)
+		w.checkConflict(o)
+		w.checkUnavailable(o)
 		w.checkUnknown(o)
 		w.checkEvents(o)
 	}
@@ -179,6 +181,19 @@ func (w *world) checkWait(o *op) {
 	}
 }
 
+// checkHeld is S2 for those whose contexts have ended: none of their statements goes on for
+// longer than a guard takes to end a transaction.
+func (w *world) checkHeld() {
+	for _, c := range w.gate.calls() {
+		if c.op == nil || c.db == nil || c.op.work.bare || !c.op.gaveUp || expired(c) {
+			continue
+		}
+		if held := min(time.Since(c.at), time.Since(c.op.gaveUpAt)); held > outcomeTime+time.Second {
+			w.problem("S2: the context of %s has ended, and %v later it still waits for %s", c.op, held, c.text)
+		}
+	}
+}
+
 // checkRepeat is I11: a repeat repeats something. Whether that was there before is I5.
 func (w *world) checkRepeat(o *op) {
 	if !errors.Is(o.err, guard.ErrDuplicate) && !errors.Is(o.err, guard.ErrStale) {
@@ -187,6 +202,29 @@ func (w *world) checkRepeat(o *op) {
 	met := slices.ContainsFunc(w.history.commits, func(k *commit) bool { return k.op != o && o.writes(k.row) && k.step <= o.ended })
 	if !met {
 		w.problem("I11: %s (%s) is told that it is a repeat, and nobody has written its rows", o, o.work.name)
+	}
+}
+
+// checkConflict is S8: nobody is told of a business conflict who has none. All write their
+// rows under the keys that protect them: whoever is refused repeats something, or may ask
+// again. What a row was before can't be told if the connection breaks.
+func (w *world) checkConflict(o *op) {
+	conflict, met := errors.AsType[*dbguard.ConflictError](o.err)
+	if !met || guard.ResultOf(o.err) != "conflict" || o.work.bare || o.work.meets || o.broke() > 0 && !conflict.Evidence.Changed {
+		return
+	}
+	w.problem("S8: %s (%s) is told of a business conflict, and has none: %v", o, o.work.name, o.err)
+}
+
+// hesitation is how long a lock may take to answer before it counts as unavailable.
+const hesitation = 500 * time.Millisecond
+
+// checkUnavailable is S9: nobody is told that the lock is unavailable whose own time was too
+// short for an answer.
+func (w *world) checkUnavailable(o *op) {
+	h := w.history
+	if errors.Is(o.err, guard.ErrUnavailable) && w.plan.policy == guard.FailClosed && h.cutOff == 0 && h.silent < hesitation {
+		w.problem("S9: %s (%s) is told that the lock is unavailable, and no request was silent for longer than %v: %v", o, o.work.name, h.silent, o.err)
 	}
 }
 
@@ -316,7 +354,7 @@ func (w *world) checkLoss(g *grant) {
 	for _, o := range w.history.users(g) {
 		for _, a := range o.attempts {
 			worked := a.op == o && a.grants[g.key] == g && a.begun <= g.until && (o.ended == 0 || g.until < o.ended)
-			if worked && !w.history.passedOn(a, g.key, g.until) && !o.unsureBefore(g) && !w.excused(o, g, nil) {
+			if worked && !w.history.passedOn(a, g.key, g.until) && !w.history.unsureBefore(o, g) && !w.excused(o, g, nil) {
 				w.problem("I5: the lock of %s (%s) was lost while it ran, and nobody reports it", o, o.work.name)
 				return
 			}
@@ -325,10 +363,13 @@ func (w *world) checkLoss(g *grant) {
 }
 
 // unsureBefore reports whether o has found a lock in place, after a COMMIT of unknown
-// outcome, before that was lost. It uses the lock no more then.
-func (o *op) unsureBefore(g *grant) bool {
-	looked := o.looked[g.key]
-	return errors.Is(o.err, guard.ErrUnknown) && looked > 0 && looked < g.until
+// outcome, before that was lost. It uses the lock no more then. The COMMIT may be one that o
+// made for others, of a crew that left out its own change.
+func (h *history) unsureBefore(o *op, g *grant) bool {
+	looked := slices.ContainsFunc(o.looked[g.key], func(step int) bool { return g.from < step && step < g.until })
+	return looked && slices.ContainsFunc(h.ops, func(user *op) bool {
+		return errors.Is(user.err, guard.ErrUnknown) && slices.Contains(user.runners(), o)
+	})
 }
 
 // checkOverlaps is I5 for those who met another: what an operation found committed after

@@ -168,6 +168,7 @@ func requests() []*workload {
 		forOne("request: take", taking, take),
 		forOne("request: take with a stamp", workload{rows: []string{"purses"}}, func(o *op) guard.Change { return o.purse(o.key, -1) }),
 		forOne("request: order", workload{own: orders}, order),
+		forOne("request: order of all", workload{rows: orders, meets: true}, func(o *op) guard.Change { return guard.Insert(&Order{No: o.key}) }),
 		forOne("request: transfer", workload{rows: accounts, other: accounts}, between),
 		forOne("request: take or refusal", picky, take),
 		forOne("request: panic", panics, take),

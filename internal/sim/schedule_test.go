@@ -32,6 +32,7 @@ type world struct {
 	calm     bool      // no more faults
 	calmed   time.Time // since then
 	dirty    *call     // of the database, which may have committed
+	purge    *call     // the last one that did, of those who delete old requests
 	serves   bool      // operations serve requests
 	aged     bool      // requests are old
 	lagging  bool
@@ -257,9 +258,11 @@ func (w *world) apply(c choice, calls []*call) {
 	case c.do == toggle:
 		w.server.down = !w.server.down
 		w.history.shaken++
+		w.history.cutOff++
 	case c.do == fill:
 		w.server.full = !w.server.full
 		w.history.shaken++
+		w.history.cutOff++
 	case c.do == killProcess:
 		w.kill(c.on)
 	case c.do == endSession && i >= 0:
@@ -298,11 +301,24 @@ func (w *world) decide(do action, c *call) {
 	}
 	if c.run != nil && do != run {
 		w.history.shaken++
+		if expired(c) {
+			w.history.silent = max(w.history.silent, time.Since(c.at))
+		} else {
+			w.history.cutOff++
+		}
 	}
 	if c.db != nil {
 		w.history.statement(c, do)
-		if (c.op != nil || c.purges()) && do != cut && strings.HasPrefix(c.text, "COMMIT") {
+		commits := strings.HasPrefix(c.text, "COMMIT")
+		purges := c.purges() && (commits || strings.HasPrefix(c.sql, "DELETE")) // which commits itself on PostgreSQL
+		if (c.op != nil && commits || purges) && do != cut {
 			w.dirty = c
+		}
+		if purges {
+			w.purge = c
+		}
+		if c.text == flush { // it may show what a purge has committed
+			w.dirty = w.purge
 		}
 		if strings.HasPrefix(c.sql, "INSERT INTO belay_outbox") {
 			w.stored = true
@@ -359,7 +375,9 @@ func (w *world) pass(d time.Duration) {
 	w.wait(d)
 	if slices.ContainsFunc(w.gate.calls(), func(x *call) bool { return x.text == queue }) {
 		w.history.shaken++
+		w.history.cutOff++
 	}
+	w.checkHeld()
 }
 
 // wait lets time pass: d, or, if that is 0, until something happens. Meanwhile the locks

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -21,11 +22,12 @@ import (
 	"github.com/belaygo/belay/guard"
 )
 
-// What is run is said by the environment: how long, from which seed on, or one seed alone.
+// The environment gives what is run: how long, the first seed and the last, or one seed alone.
 // A child runs every n-th seed.
 const (
 	envTime   = "BELAY_SIM"
 	envFrom   = "BELAY_SIM_FROM"
+	envTo     = "BELAY_SIM_TO"
 	envSeed   = "BELAY_SIM_SEED"
 	envEvery  = "BELAY_SIM_EVERY"
 	envShrink = "BELAY_SIM_SHRINK" // for how long a violation is shrunk
@@ -92,11 +94,13 @@ func number(env string) uint64 {
 	return n
 }
 
-// explore runs schedules of every n-th seed until one breaks something, or time is up.
+// explore runs schedules of every n-th seed until one breaks something, time is up, or the
+// last seed has run.
 func explore(t *testing.T, from, every uint64, limit time.Duration) summary {
 	t.Helper()
 	s := summary{Spots: make(map[string]int), Faults: make(map[string]int)}
-	for end, seed := time.Now().Add(limit), from; time.Now().Before(end); seed += every {
+	last := cmp.Or(number(envTo), math.MaxUint64)
+	for end, seed := time.Now().Add(limit), from; seed <= last && time.Now().Before(end); seed += every {
 		p := newPlan(seed)
 		r := simulate(t, p, newDice(p))
 		s.Schedules++

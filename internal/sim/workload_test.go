@@ -37,6 +37,8 @@ type workload struct {
 	boxed bool
 	// bare is one that takes no lock
 	bare bool
+	// meets is one whose row may be another request's
+	meets bool
 	// serves is one that serves a request
 	serves bool
 	// answers is one that gets an answer, by Once
@@ -176,6 +178,7 @@ var themes = [][]string{
 	{"sale with a stamp", "combined take with a stamp"},
 	{"request: take"},
 	{"request: take", "request: order", "request: raw"},
+	{"request: order of all", "request: order of all", "request: take"},
 	{"request: take with a stamp", "request: take", "take from an account"},
 	{"request: transfer", "request: take", "transfer"},
 	{"request: take or refusal", "request: panic", "request: take"},
@@ -307,15 +310,16 @@ type op struct {
 	began    int
 	ended    int // 0: its process was killed before
 	err      error
-	cut      map[string]bool // calls that were not answered
-	breaks   int             // of its connections to the database, since its last write
-	looked   map[string]int  // when the question who has the lock on a key was answered
+	cut      map[string]bool  // calls that were not answered
+	breaks   int              // of its connections to the database, since its last write
+	looked   map[string][]int // when the question who has the lock on a key was answered
 
 	running  bool // its operation is; guarded by world.mu
 	runs     int  // of its operation
 	answer   guard.Answer[receipt]
 	giveUp   context.CancelFunc // ends its context; guarded by world.mu
 	gaveUp   bool
+	gaveUpAt time.Time
 	attempts []*attempt
 	leaders  []*op // who ran transactions in which its rows were read or written
 	commits  []*commit
@@ -334,9 +338,9 @@ func (o *op) missed(text string) {
 
 func (o *op) look(key string, step int) {
 	if o.looked == nil {
-		o.looked = make(map[string]int)
+		o.looked = make(map[string][]int)
 	}
-	o.looked[key] = step
+	o.looked[key] = append(o.looked[key], step)
 }
 
 // number is what a key has as the number of rows.

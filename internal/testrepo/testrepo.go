@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -29,10 +30,18 @@ func Root(tb testing.TB) string {
 
 var function = regexp.MustCompile(`(?m)^func (\w+)\(`)
 
+// functions has what TestFunctions has returned, by the folder: a table names the same folder
+// in many of its rows.
+var functions sync.Map
+
 // TestFunctions returns the names of the functions in the test files of a folder: tests,
-// examples and all others, but no methods.
-func TestFunctions(tb testing.TB, folder string) (names []string) {
+// examples and all others, but no methods. The caller must not change them.
+func TestFunctions(tb testing.TB, folder string) []string {
 	tb.Helper()
+	if names, known := functions.Load(folder); known {
+		return names.([]string)
+	}
+	var names []string
 	paths, err := filepath.Glob(filepath.Join(Root(tb), folder, "*_test.go"))
 	if err != nil {
 		tb.Fatal(err)
@@ -46,6 +55,7 @@ func TestFunctions(tb testing.TB, folder string) (names []string) {
 			names = append(names, string(match[1]))
 		}
 	}
+	functions.Store(folder, names)
 	return names
 }
 

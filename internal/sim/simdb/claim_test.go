@@ -23,14 +23,15 @@ const (
 
 // The clock of a purge, as MariaDB and PostgreSQL spell it.
 const (
-	olderMy = "created_at + INTERVAL ? SECOND < CURRENT_TIMESTAMP(6)"
+	olderMy = "UNIX_TIMESTAMP(created_at) < UNIX_TIMESTAMP() - ?"
 	olderPg = "created_at < clock_timestamp() - make_interval(secs => ?)"
-	oldMy   = "created_at < CURRENT_TIMESTAMP(6) - INTERVAL ? SECOND"
+	oldMy   = "SELECT request FROM (SELECT request, created_at FROM belay_once ORDER BY created_at LIMIT ?) AS oldest WHERE " + olderMy
+	oldPg   = "SELECT request FROM belay_once WHERE created_at < clock_timestamp() - make_interval(secs => $2) ORDER BY created_at LIMIT $1"
 )
 
 const (
 	insertClaim  = "INSERT INTO `belay_once` (`request`,`attempt`,`print`,`held`,`operation`) VALUES (?,?,?,?,?)"
-	insertAnswer = "INSERT INTO belay_answer (request, refused, codec, body) VALUES (?, ?, ?, ?)"
+	insertAnswer = "INSERT INTO belay_answer (request, refused, codec, `body`) VALUES (?, ?, ?, ?)"
 	findClaim    = "SELECT c.print, c.held, a.refused, a.codec, a.body FROM belay_once c LEFT JOIN belay_answer a ON a.request = c.request WHERE c.request = ?"
 )
 
@@ -47,7 +48,7 @@ func (s *schedule) keeper(r *rand.Rand) (all []sent) {
 	case 0:
 		return s.purge(r)
 	case 1:
-		add(sent{findClaim, []any{request(n)}}, sent{"SELECT request FROM belay_once WHERE " + oldMy + " ORDER BY created_at LIMIT ?", []any{age(r), 1 + r.Int64N(2)}})
+		add(sent{findClaim, []any{request(n)}}, sent{oldMy, []any{1 + r.Int64N(2), age(r)}})
 		return all
 	case 2:
 		plain("START TRANSACTION")

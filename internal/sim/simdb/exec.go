@@ -80,6 +80,9 @@ func (s *session) selection(v *env, st *statement, res *result) error {
 	if st.limit != nil {
 		limit = st.limit.eval(v).(int64)
 	}
+	if st.from != nil {
+		return s.derived(v, st, res)
+	}
 	counts, n := len(st.items) == 1 && st.items[0].op == "count", int64(0)
 	err := s.found(v, st, st.lock, func(_ *row, values []any) (bool, error) {
 		if n++; !counts {
@@ -91,6 +94,18 @@ func (s *session) selection(v *env, st *statement, res *result) error {
 		res.rows = [][]any{{n}}
 	}
 	return err
+}
+
+// derived executes a SELECT from what another one returns.
+func (s *session) derived(v *env, st *statement, res *result) error {
+	limit, n := st.from.limit.eval(v).(int64), int64(0)
+	return s.found(v, st.from, st.lock, func(_ *row, values []any) (bool, error) {
+		if st.where.true(v.of(values)) {
+			res.rows = append(res.rows, project(v, st, values))
+		}
+		n++
+		return n < limit, nil
+	})
 }
 
 // project returns what a statement returns of a row.

@@ -65,6 +65,12 @@ func (p *parser) operand() *expr {
 		return &expr{op: "clock rounded"}
 	case p.is("CURRENT_TIMESTAMP ( 6 )"), p.is("CLOCK_TIMESTAMP ( )"):
 		return &expr{op: "now"}
+	case p.is("UNIX_TIMESTAMP ( ) -"):
+		return &expr{op: "-", args: []*expr{{op: "whole now"}, {op: "seconds", args: []*expr{p.operand()}}}}
+	case p.is("UNIX_TIMESTAMP ("):
+		e := p.operand() // a moment is a number here, too
+		p.want(")")
+		return e
 	case p.is("INTERVAL"):
 		e := &expr{op: "seconds", args: []*expr{p.operand()}}
 		p.want("SECOND")
@@ -145,6 +151,8 @@ func (e *expr) eval(v *env) any {
 		return v.given[v.table.column(e.name)]
 	case "now":
 		return v.now
+	case "whole now":
+		return v.now - v.now%1e6
 	case "clock":
 		return time.Now().UnixMilli()
 	case "clock rounded":

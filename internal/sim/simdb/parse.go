@@ -12,6 +12,7 @@ type statement struct {
 	table     string
 	items     []*expr    // what a SELECT or a RETURNING returns; none of a SELECT is *
 	due       *statement // WITH due AS MATERIALIZED (...)
+	from      *statement // FROM (SELECT ...): the condition is one on what that returns
 	where     *expr
 	claimed   *expr // what else the claim of an answer fulfills
 	order     string
@@ -225,7 +226,14 @@ func (p *parser) selection() *statement {
 	st := &statement{kind: "SELECT"}
 	p.items(st)
 	p.want("FROM")
-	st.table = p.ident()
+	if p.is("( SELECT") {
+		st.from = p.selection()
+		p.want(") AS")
+		p.ident()
+		st.table = st.from.table
+	} else {
+		st.table = p.ident()
+	}
 	p.condition(st)
 	if p.is("ORDER BY") {
 		st.order = p.ident()

@@ -195,7 +195,7 @@ func (s *schedule) statement(r *rand.Rand, kind int) sent {
 // postgres returns a statement as it is sent to PostgreSQL.
 func (s sent) postgres() sent {
 	sql := strings.NewReplacer("`", `"`, " LOCK IN SHARE MODE", " FOR SHARE", "START TRANSACTION WITH CONSISTENT SNAPSHOT", "BEGIN", "START TRANSACTION", "BEGIN ISOLATION LEVEL REPEATABLE READ",
-		boundMy, boundPg, returnMy, returnPg, prefixMy, "", atOnceMy, "", oldMy, olderPg, olderMy, olderPg,
+		boundMy, boundPg, returnMy, returnPg, prefixMy, "", atOnceMy, "", oldMy, oldPg, olderMy, olderPg,
 		nowMy, nowPg, "ON DUPLICATE KEY UPDATE event_id = event_id", "ON CONFLICT (event_id) DO NOTHING",
 		"ON DUPLICATE KEY UPDATE `amount`=VALUES(`amount`)", `ON CONFLICT ("no") DO UPDATE SET "amount"="excluded"."amount"`,
 		"ON DUPLICATE KEY UPDATE `no`=`no`", `ON CONFLICT ("no") DO NOTHING`).Replace(s.sql)
