@@ -2,9 +2,11 @@
 package http_test
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -98,6 +100,11 @@ func (w ginWriter) WriteHeaderNow()                   {}
 func (w ginWriter) Write(p []byte) (int, error)       { return w.w.Write(p) }
 func (w ginWriter) WriteString(s string) (int, error) { return io.WriteString(w.w, s) }
 func (w ginWriter) Flush()                            {}
+
+// Hijack would reach the client past the Guard.
+func (w ginWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	return nil, nil, http.ErrNotSupported
+}
 
 func pay(w http.ResponseWriter, r *http.Request) {
 	left, err := charge(r.Context())

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/belaygo/belay/internal/testproc"
 	"github.com/belaygo/belay/internal/testwait"
 )
 
@@ -34,8 +35,8 @@ type explained struct {
 func startMonitor(t *testing.T, broker string, addrs []string) watcher {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "guard-monitor")
-	if out, err := exec.Command("go", "build", "-C", "../../cmd/guard-monitor", "-o", program, ".").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+	if err := testproc.Build("../../cmd/guard-monitor", ".", program); err != nil {
+		t.Fatal(err)
 	}
 	cmd := exec.Command(program, "-listen", "127.0.0.1:0", "-db", filepath.Join(t.TempDir(), "monitor.db"), "-redis-nodes", strings.Join(addrs, ","))
 	cmd.Env = append(cmd.Environ(), "BELAY_AMQP_URL="+broker)

@@ -20,6 +20,7 @@ extra_servers=(mysql mariadb11 postgres pgbouncer rabbitmq4 galera standby semis
   etcd
   zookeeper)
 servers=("${usual_servers[@]}" "${extra_servers[@]}")
+programs=(compiler browser prometheus strace) # that tests run
 
 # modules prints the folders of all Go modules.
 modules() { sed -n 's/^MODULES := //p' "$root/Makefile"; }
@@ -28,6 +29,13 @@ check_servers() {
   local server
   for server in "$@"; do
     [[ " ${servers[*]} " == *" $server "* ]] || die "no such server: $server (there are ${servers[*]})"
+  done
+}
+
+check_fetch() {
+  local name
+  for name in "$@"; do
+    [[ " ${programs[*]} " == *" $name "* ]] || check_servers "$name"
   done
 }
 

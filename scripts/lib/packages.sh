@@ -1,16 +1,21 @@
 # shellcheck shell=bash
 # Debian packages that the stack, the tests and the benchmarks need.
 
-# ensure_packages KIND... installs what the named kinds (the servers, compiler,
-# browser, prometheus and strace) lack, or says what to install when it may not.
+# ensure_packages KIND... installs what the named kinds (servers and programs) lack, all at
+# once, or says what to install when it may not.
 ensure_packages() {
-  local kind packages
+  local kind lacking=() packages=()
   for kind in "$@"; do
     if ! "have_$kind"; then
-      read -ra packages <<<"$(packages_of "$kind")"
-      need "$kind" "${packages[@]}"
-      "have_$kind" || die "$kind is still missing after ${packages[*]} was installed"
+      lacking+=("$kind")
+      read -ra packages <<<"${packages[*]} $(packages_of "$kind")"
     fi
+  done
+  [[ ${#lacking[@]} -eq 0 ]] || need "${lacking[*]}" "${packages[@]}"
+  for kind in "${lacking[@]}"; do
+    "have_$kind" || die "$kind is still missing after $(packages_of "$kind") was installed"
+  done
+  for kind in "$@"; do
     [[ $kind != group ]] || kind=mysql # whose server it is
     if [[ -n ${sid_packages[$kind]:-} ]]; then
       sid_fetch "$kind"
@@ -68,7 +73,7 @@ need() {
   local what=$1 package missing=()
   shift
   for package in "$@"; do
-    installed "$package" || missing+=("$package")
+    [[ " ${missing[*]} " == *" $package "* ]] || installed "$package" || missing+=("$package")
   done
   [[ ${#missing[@]} -gt 0 ]] || return 0
   if ! command -v apt-get >/dev/null || [[ $(id -u) -ne 0 ]]; then

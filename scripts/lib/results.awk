@@ -23,6 +23,13 @@
 
 /^(PASS$|ok |\?)/ { next }
 
+# The closing line of a suite.
+/^ +[a-z0-9_]+_test\.go:[0-9]+: belay / {
+  sub(/^[^:]*:[0-9]+: /, "")
+  print
+  next
+}
+
 # The end of a package that failed: what tests had said that never ended.
 /^(FAIL|exit status|panic: |fatal error: )/ {
   if ($1 == "FAIL" && NF > 1) broken = broken " " $2
