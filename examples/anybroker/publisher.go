@@ -1,5 +1,5 @@
-// Package anybroker takes events to guard-monitor over whatever Watermill has a publisher
-// for: Kafka, NATS, Google Cloud Pub/Sub, Redis Streams.
+// Package anybroker sends events to guard-monitor over any broker that Watermill
+// supports: Kafka, NATS, Google Cloud Pub/Sub, Redis Streams.
 package anybroker
 
 import (
@@ -37,8 +37,8 @@ func (p Publisher) PublishRaw(ctx context.Context, body []byte) error {
 	return p.To.Publish(topic, message.NewMessageWithContext(ctx, ev.ID, body))
 }
 
-// Forward posts what arrives to guard-monitor, until the messages end. It acknowledges an
-// event only when the monitor has it, or can never take it.
+// Forward posts messages to guard-monitor, until they end. It acknowledges an event only
+// when the monitor has it, or can never take it.
 func Forward(messages <-chan *message.Message, monitor notify.RawPublisher, rejected func(*message.Message, error)) {
 	for m := range messages {
 		switch err := monitor.PublishRaw(m.Context(), m.Payload); {

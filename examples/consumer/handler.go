@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"time"
 
@@ -13,14 +14,14 @@ import (
 	"github.com/belaygo/belay/inbox"
 )
 
-// Account is what messages change.
+// Account is the account that messages change.
 type Account struct {
 	ID      int64
 	Cents   int64
 	Version dbguard.Version
 }
 
-// Message says that somebody has paid something in.
+// Message reports a payment into an account.
 type Message struct {
 	ID      string
 	Account int64
@@ -29,14 +30,18 @@ type Message struct {
 
 type handler struct{ inbox *inbox.Inbox }
 
-// handle lets a message take effect once, whoever gets it how often. Messages for one
-// account come one after the other.
+// handle lets a message take effect once, however often it is delivered. Messages for
+// one account run one after the other.
 func (h *handler) handle(ctx context.Context, m Message) (inbox.Decision, error) {
 	book := func(ctx context.Context, tx *gorm.DB) error {
-		return guard.Update(&Account{ID: m.Account}, func(a *Account) error {
+		err := guard.Update(&Account{ID: m.Account}, func(a *Account) error {
 			a.Cents += m.Cents
 			return nil
 		}).Run(ctx, tx)
+		if errors.Is(err, gorm.ErrRecordNotFound) { // no redelivery will find the account
+			return inbox.Rejected(err)
+		}
+		return err
 	}
 	account := guard.Also(fmt.Sprintf("account:%d", m.Account), &Account{ID: m.Account})
 	return h.inbox.Handle(ctx, inbox.Message{ID: m.ID, Body: m.body()}, book, account, guard.Wait(5*time.Second))

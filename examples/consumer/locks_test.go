@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"gorm.io/driver/sqlite"
@@ -9,7 +10,6 @@ import (
 
 	"github.com/belaygo/belay/guard/guardtest"
 	"github.com/belaygo/belay/inbox"
-	"github.com/belaygo/belay/once"
 )
 
 func sqliteDialect(dsn string) gorm.Dialector {
@@ -19,9 +19,6 @@ func sqliteDialect(dsn string) gorm.Dialector {
 // A message is booked once, however often it is delivered, also when no lock holds.
 func TestBookedOnce(t *testing.T) {
 	g := guardtest.Open(t, sqliteDialect, &Account{})
-	if err := once.Migrate(t.Context(), g.DB); err != nil {
-		t.Fatal(err)
-	}
 	if err := g.DB.Create(&Account{ID: 1}).Error; err != nil {
 		t.Fatal(err)
 	}
@@ -43,5 +40,18 @@ func TestBookedOnce(t *testing.T) {
 	var a Account
 	if err := g.DB.Take(&a, 1).Error; err != nil || a.Cents != 100 {
 		t.Errorf("booked %d cents, %v, want 100", a.Cents, err)
+	}
+}
+
+// A message for an account that does not exist is a dead letter: no further delivery helps.
+func TestUnknownAccountIsRejected(t *testing.T) {
+	g := guardtest.Open(t, sqliteDialect, &Account{})
+	box, err := inbox.New(g.Guard, inbox.Config{Consumer: "booking"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	decision, err := (&handler{box}).handle(t.Context(), Message{ID: "m-1", Account: 99, Cents: 100})
+	if decision != inbox.Reject || !errors.Is(err, gorm.ErrRecordNotFound) {
+		t.Errorf("%v, %v; want a rejection", decision, err)
 	}
 }

@@ -3,8 +3,8 @@
 //
 //	go -C examples run ./consumer
 //
-// By itself it keeps its locks in memory and its accounts in SQLite. After
-// eval "$(scripts/stack env)" it uses those servers.
+// By default it keeps its locks in memory and its accounts in SQLite. After eval
+// "$(scripts/stack env)" it uses those servers.
 package main
 
 import (
@@ -100,7 +100,7 @@ func open(ctx context.Context) (db *gorm.DB, g *guard.Guard, done func() error, 
 	if dsn := os.Getenv("BELAY_MYSQL_DSN"); dsn != "" {
 		dialect = mysql.Open(dsn)
 	}
-	cfg.DB, err = gorm.Open(dialect, &gorm.Config{Logger: logger.Discard}) // what goes wrong is returned
+	cfg.DB, err = gorm.Open(dialect, &gorm.Config{Logger: logger.Discard}) // errors are returned
 	if err != nil {
 		return nil, nil, nil, errors.Join(err, os.RemoveAll(dir))
 	}

@@ -10,11 +10,11 @@ import (
 	"github.com/belaygo/belay/inbox"
 )
 
-// queue stands for a message broker: it delivers what is not acknowledged again,
-// and every third message twice at the same time.
+// queue stands for a message broker: it redelivers unacknowledged messages, and
+// delivers every third message twice at the same time.
 type queue struct {
 	messages  chan Message
-	open      sync.WaitGroup // messages that nobody has acknowledged yet
+	open      sync.WaitGroup // messages that are not acknowledged yet
 	delivered atomic.Int64
 }
 
@@ -34,8 +34,7 @@ func (q *queue) add(m Message, times int) {
 	}
 }
 
-// serve delivers until every message has been acknowledged, or one can't be
-// handled.
+// serve delivers until every message has been acknowledged, or one cannot be handled.
 func (q *queue) serve(ctx context.Context, h *handler) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -1,10 +1,10 @@
-// Flashsale sells 20 items to 100 buyers who all come at once, and each of them
-// twice. Nobody gets two, and no more are sold than there are:
+// Flashsale sells 20 items to 100 buyers who all come at once, and each of them twice.
+// No buyer gets two, and only 20 are sold:
 //
 //	go -C examples run ./flashsale
 //
-// By itself it keeps its locks in memory and its stock in SQLite. After
-// eval "$(scripts/stack env)" it uses those servers.
+// By default it keeps its locks in memory and its stock in SQLite. After eval
+// "$(scripts/stack env)" it uses those servers.
 package main
 
 import (
@@ -38,7 +38,7 @@ type Sale struct {
 	Buyer string `gorm:"size:64;uniqueIndex:one_each"`
 }
 
-// Item is what is sold. Its version keeps the count right.
+// Item is the item for sale. Its version keeps the count right.
 type Item struct {
 	ID      int64
 	Left    int
@@ -126,7 +126,7 @@ func open(ctx context.Context) (db *gorm.DB, g *guard.Guard, done func() error, 
 	if dsn := os.Getenv("BELAY_MYSQL_DSN"); dsn != "" {
 		dialect = mysql.Open(dsn)
 	}
-	cfg.DB, err = gorm.Open(dialect, &gorm.Config{Logger: logger.Discard}) // what goes wrong is returned
+	cfg.DB, err = gorm.Open(dialect, &gorm.Config{Logger: logger.Discard}) // errors are returned
 	if err != nil {
 		return nil, nil, nil, errors.Join(err, os.RemoveAll(dir))
 	}
@@ -141,7 +141,7 @@ func open(ctx context.Context) (db *gorm.DB, g *guard.Guard, done func() error, 
 	}, nil
 }
 
-// rush has every buyer ask twice, all at once, and counts the answers.
+// rush sends two requests for every buyer, all at once, and counts the answers.
 func rush(ctx context.Context, g *guard.Guard, item int64) map[string]int {
 	var mu sync.Mutex
 	answers := make(map[string]int)

@@ -55,7 +55,8 @@ func create(c *gin.Context, g *guard.Guard, db *gorm.DB) {
 	httpguard.Error(c.Writer, err)
 }
 
-// repeat answers a request whose order is there: 200, or 409 if it is for something else.
+// repeat answers a request whose order exists: 200, or 409 if the order has other
+// content.
 func repeat(c *gin.Context, db *gorm.DB, asked Order) {
 	var o Order
 	switch err := db.Where(&Order{No: asked.No}).Take(&o).Error; {

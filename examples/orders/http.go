@@ -23,18 +23,18 @@ type Order struct {
 	Version dbguard.Version `json:"-"`
 }
 
-// shop does what customers ask for. It may run in many instances.
+// shop serves customers' requests. It may run in many instances.
 type shop struct {
 	db    *gorm.DB
 	guard *guard.Guard
 }
 
 // patience is how long a request waits for one that it must not overtake: a customer
-// clicks twice, and wants to see the order, not that somebody else is at it.
+// who clicks twice wants to see the order, not an error.
 const patience = 10 * time.Second
 
-// handler answers the repeats of a request, which has the same Idempotency-Key, as the
-// first one was answered.
+// handler answers a repeat, which has the Idempotency-Key of the first request, with
+// the first answer.
 func (s *shop) handler() (http.Handler, error) {
 	guarded, err := httpguard.New(s.guard, httpguard.Config{Principal: customer, Keys: keys, Wait: patience})
 	if err != nil {
@@ -47,8 +47,8 @@ func (s *shop) handler() (http.Handler, error) {
 	return mux, nil
 }
 
-// customer says who asks: an Idempotency-Key is the customer's own. A real shop checks the
-// password, before httpguard.
+// customer returns the customer of a request, who owns its Idempotency-Key. A real shop
+// checks the password, before httpguard.
 func customer(r *http.Request) (string, error) {
 	user, _, _ := r.BasicAuth()
 	if user == "" {
@@ -88,7 +88,7 @@ func postOrder(w http.ResponseWriter, r *http.Request) {
 
 var errPaid = errors.New("order is paid")
 
-// postPayment marks an order as paid. Should its lock fail, its version lets one of two
+// postPayment marks an order as paid. If its lock fails, its version lets one of two
 // payments through.
 func (s *shop) postPayment(w http.ResponseWriter, r *http.Request) {
 	o, _ := orderOf(r)
@@ -111,8 +111,8 @@ func (s *shop) getOrder(w http.ResponseWriter, r *http.Request) {
 	reply(w, http.StatusOK, o, err)
 }
 
-// reply answers. A status from 400 on has everything rolled back, and is not stored: the
-// same request may be sent again.
+// reply answers. With a status from 400 on the transaction is rolled back and the answer
+// is not stored: the request may be sent again.
 func reply(w http.ResponseWriter, status int, o *Order, err error) {
 	switch {
 	case err == nil:

@@ -6,8 +6,8 @@
 //	curl -i 127.0.0.1:8080/orders -H 'Idempotency-Key: k1' -d '{"cents": 990}'
 //	curl -i 127.0.0.1:8080/orders/1/payment -H 'Idempotency-Key: k2' -X POST
 //
-// By itself it keeps its locks in memory and its orders in SQLite. After
-// eval "$(scripts/stack env)" it uses those servers.
+// By default it keeps its locks in memory and its orders in SQLite. After eval
+// "$(scripts/stack env)" it uses those servers.
 package main
 
 import (
@@ -87,7 +87,7 @@ func open(ctx context.Context) (db *gorm.DB, g *guard.Guard, done func() error, 
 	if dsn := os.Getenv("BELAY_MYSQL_DSN"); dsn != "" {
 		dialect = mysql.Open(dsn)
 	}
-	cfg.DB, err = gorm.Open(dialect, &gorm.Config{Logger: logger.Discard}) // what goes wrong is returned
+	cfg.DB, err = gorm.Open(dialect, &gorm.Config{Logger: logger.Discard}) // errors are returned
 	if err != nil {
 		return nil, nil, nil, errors.Join(err, os.RemoveAll(dir))
 	}
@@ -102,7 +102,7 @@ func open(ctx context.Context) (db *gorm.DB, g *guard.Guard, done func() error, 
 	}, nil
 }
 
-// serve answers requests until ctx ends, and those that run then.
+// serve answers requests until ctx ends, and finishes the running ones.
 func serve(ctx context.Context, l net.Listener, handler http.Handler) error {
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second}
 	ended := make(chan error, 1)
