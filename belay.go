@@ -1,6 +1,7 @@
 package belay
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,10 @@ import (
 type Config struct {
 	// Service is the name under which lock failures are reported.
 	Service string
+	// Name distinguishes several Belays of one process in metrics: it is the label name of all
+	// their parts. Lock.Name, Guard.Name and Once.Name come before it. Defaults to the name of
+	// each part, such as "guard" and "outbox".
+	Name string
 	// DB is the database of the operations. It stays the caller's, to be closed after
 	// the Belay.
 	DB *gorm.DB
@@ -120,6 +125,7 @@ func Open(ctx context.Context, cfg Config) (_ *Belay, err error) {
 	if cfg.Guard.Instance == "" { // events and heartbeats have the same
 		cfg.Guard.Instance = instance.Name()
 	}
+	cfg.Lock.Name, cfg.Guard.Name = cmp.Or(cfg.Lock.Name, cfg.Name), cmp.Or(cfg.Guard.Name, cfg.Name)
 	b := new(Belay)
 	defer func() {
 		if err != nil {
@@ -173,21 +179,21 @@ func openRedis(cfg Config) (*redislock.Engine, error) {
 			return nil, fmt.Errorf("belay: Config.Redis: %w", err)
 		}
 	}
-	return redislock.Open(opts, redislock.Config{})
+	return redislock.Open(opts, redislock.Config{Name: cfg.Name, Logger: cfg.Logger})
 }
 
 // openRelay opens what takes events out of the outbox, nil if cfg has none.
 func (b *Belay) openRelay(cfg *Config) (_ notify.Publisher, err error) {
 	switch {
 	case cfg.AMQP != "":
-		b.Relay, err = rabbitmq.New(cfg.AMQP, rabbitmq.Config{Logger: cfg.Logger})
+		b.Relay, err = rabbitmq.New(cfg.AMQP, rabbitmq.Config{Name: cfg.Name, Logger: cfg.Logger})
 		if err != nil {
 			return nil, fmt.Errorf("belay: Config.AMQP: %w", err)
 		}
 		b.closeFirst(b.Relay.Close)
 		return b.Relay, nil
 	case cfg.Monitor != "":
-		b.Webhook, err = webhook.New(cfg.Monitor, webhook.Config{Token: cfg.MonitorToken, Logger: cfg.Logger})
+		b.Webhook, err = webhook.New(cfg.Monitor, webhook.Config{Name: cfg.Name, Token: cfg.MonitorToken, Logger: cfg.Logger})
 		if err != nil {
 			return nil, fmt.Errorf("belay: Config.Monitor: %w", err)
 		}
@@ -209,7 +215,7 @@ func (b *Belay) openPublisher(ctx context.Context, cfg *Config) error {
 		}
 	}
 	b.Outbox, err = outbox.New(cfg.DB, outbox.Config{
-		Service: cfg.Service, Instance: cfg.Guard.Instance, Relay: relay, Logger: cfg.Logger, Switch: switchOf(cfg.Engine),
+		Name: cfg.Name, Service: cfg.Service, Instance: cfg.Guard.Instance, Relay: relay, Logger: cfg.Logger, Switch: switchOf(cfg.Engine),
 	})
 	if err != nil {
 		return err
@@ -229,7 +235,7 @@ func (b *Belay) openPurger(ctx context.Context, cfg Config) (err error) {
 		}
 	}
 	purge := *cfg.Once
-	purge.Logger = cfg.Logger
+	purge.Name, purge.Logger = cmp.Or(purge.Name, cfg.Name), cfg.Logger
 	b.Purger, err = once.NewPurger(cfg.DB, purge)
 	if err != nil {
 		return err

@@ -132,6 +132,33 @@ func TestOpen(t *testing.T) {
 	}
 }
 
+// TestNamesOfSeveral: the metrics of several Belays of one process can be registered together if
+// the Belays have names.
+func TestNamesOfSeveral(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	for _, monitor := range []string{"http://127.0.0.1:9", ""} {
+		for n := range 2 {
+			cfg := belay.Config{
+				Name: fmt.Sprint(n, monitor), Service: "shop", DB: testdb.OpenSQLite(t, t.TempDir()+"/shop.db"),
+				Redis: "redis://127.0.0.1:9", Once: &once.PurgerConfig{}, Logger: slog.New(slog.DiscardHandler),
+			}
+			if monitor == "" {
+				cfg.AMQP = "amqp://127.0.0.1:9"
+			} else {
+				cfg.Monitor, cfg.MonitorToken = monitor, "sesame-sesame-sesame"
+			}
+			for _, c := range open(t, cfg).Collectors() {
+				if err := registry.Register(c); err != nil {
+					t.Errorf("%T: %v", c, err)
+				}
+			}
+		}
+	}
+	if _, err := registry.Gather(); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestCollectors: the metrics of all parts can be registered together.
 func TestCollectors(t *testing.T) {
 	cfg, _ := onStack(t)

@@ -12,8 +12,8 @@ import (
 )
 
 // A Finding is a mistake in a set-up, or a check that could not be made. Its fields are
-// Check, a name that docs/operations.md explains, Severity, Subject (what has it), Problem,
-// Fix, and Err if the problem is an error. String has all of them in one line.
+// Check, a name that docs/operations.md explains, Severity, Subject (the faulty part),
+// Problem, Fix, and Err if the problem is an error. String returns all of them in one line.
 type Finding = doctor.Finding
 
 // Severity is how bad a Finding is.

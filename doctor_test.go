@@ -8,6 +8,9 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,6 +35,12 @@ import (
 type Ticket struct {
 	ID uint
 	No string `gorm:"type:varbinary(64);not null;uniqueIndex"`
+}
+
+// Badge is a Ticket on SQLite.
+type Badge struct {
+	ID uint
+	No string `gorm:"size:64;not null;uniqueIndex"`
 }
 
 type Seat struct {
@@ -71,6 +80,49 @@ func TestDoctorOfASoundStack(t *testing.T) {
 	}
 }
 
+// Sale and Item are the models of the README.
+type Sale struct {
+	ID    uint
+	No    string `gorm:"type:varbinary(64);not null;uniqueIndex"`
+	Item  int64
+	Buyer string
+}
+
+type Item struct {
+	ID      int64
+	Left    int
+	Version dbguard.Version
+}
+
+// TestDoctorOfTheReadme: who copies the models and the parameters of the DSN from the README
+// is told nothing about them, on tables that AutoMigrate has made.
+func TestDoctorOfTheReadme(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	testdb.WantNil(t, err)
+	for _, model := range []any{Sale{}, Item{}} {
+		for f := range reflect.TypeOf(model).Fields() {
+			line := regexp.MustCompile(`(?m)^\t` + f.Name + ` +\S*` + f.Type.Name() + `( ` + regexp.QuoteMeta("`"+string(f.Tag)+"`") + `)?( +//.*)?$`)
+			if found := line.FindSubmatch(readme); found == nil || (f.Tag == "") != (len(found[1]) == 0) {
+				t.Errorf("the README has no field %s %s `%s`", f.Name, f.Type, f.Tag)
+			}
+		}
+	}
+	params := regexp.MustCompile(`(?m)^user:password@tcp\(.*\)/shop\?(.*)$`).FindSubmatch(readme)
+	if params == nil {
+		t.Fatal("the README has no DSN")
+	}
+	dsn := teststack.MySQL(t)
+	db := openTables(t, dsn[:strings.IndexByte(dsn, '?')+1]+string(params[1]), &Sale{}, &Item{})
+	setPool(t, db, 8)
+	b := open(t, belay.Config{
+		Service: "shop", DB: db, Engine: memlock.New(),
+		Monitor: newMonitor(t, httptest.NewServer, "shop").URL, MonitorToken: monitorToken,
+	})
+	if found := b.Doctor(t.Context(), &Sale{}, &Item{}); found != nil {
+		t.Errorf("found %v", found)
+	}
+}
+
 const monitorToken = "a-token-of-this-test"
 
 // newMonitor answers as guard-monitor does to a check with the token for a service.
@@ -94,7 +146,7 @@ func newMonitor(t *testing.T, start func(http.Handler) *httptest.Server, service
 
 // TestDoctorOfAMonitor: it says whether guard-monitor can be reached and takes the token.
 func TestDoctorOfAMonitor(t *testing.T) {
-	db := openTables(t, "", &Ticket{})
+	db := openTables(t, "", &Badge{})
 	quietTLS := func(h http.Handler) *httptest.Server {
 		s := httptest.NewUnstartedServer(h)
 		s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
@@ -115,7 +167,7 @@ func TestDoctorOfAMonitor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := open(t, belay.Config{Service: "shop", DB: db, Engine: memlock.New(), Monitor: c.address, MonitorToken: c.token})
-			wantChecks(t, b.Doctor(t.Context(), &Ticket{}), c.want...)
+			wantChecks(t, b.Doctor(t.Context(), &Badge{}), c.want...)
 		})
 	}
 }
@@ -226,11 +278,11 @@ func TestDoctorOfSettings(t *testing.T) {
 // TestDoctorWithoutServers: it says which servers it can't reach, also when its context has
 // ended.
 func TestDoctorWithoutServers(t *testing.T) {
-	b := open(t, belay.Config{Service: "shop", DB: openTables(t, "", &Ticket{}), Redis: "redis://127.0.0.1:1", AMQP: "amqp://shop:secret@127.0.0.1:1"})
-	wantChecks(t, b.Doctor(t.Context(), &Ticket{}), "events-broker", "redis-server")
+	b := open(t, belay.Config{Service: "shop", DB: openTables(t, "", &Badge{}), Redis: "redis://127.0.0.1:1", AMQP: "amqp://shop:secret@127.0.0.1:1"})
+	wantChecks(t, b.Doctor(t.Context(), &Badge{}), "events-broker", "redis-server")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	wantChecks(t, b.Doctor(ctx, &Ticket{}), "db-server", "events-broker", "events-outbox", "redis-server")
+	wantChecks(t, b.Doctor(ctx, &Badge{}), "db-server", "events-broker", "events-outbox", "redis-server")
 }
 
 func wantChecks(t *testing.T, found []belay.Finding, want ...string) {

@@ -17,6 +17,7 @@ import (
 	"github.com/belaygo/belay"
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/lock/memlock"
+	"github.com/belaygo/belay/once"
 )
 
 // run serves under locks in Redis, with guard-monitor for what goes wrong.
@@ -24,6 +25,7 @@ func run(ctx context.Context, db *gorm.DB, redisURL, monitorURL, token string) (
 	b, err := belay.Open(ctx, belay.Config{
 		Service: "shop", DB: db, Redis: redisURL,
 		Monitor: monitorURL, MonitorToken: token,
+		Once: &once.PurgerConfig{}, // the tables of requests with an id, such as an Idempotency-Key
 	})
 	if err != nil {
 		return err

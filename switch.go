@@ -6,8 +6,8 @@ import (
 	"github.com/belaygo/belay/notify/outbox"
 )
 
-// switchOf returns what heartbeats say of the engine that keeps the locks, nil if it is no
-// switchlock.Engine, and no struct that embeds one.
+// switchOf returns the source of the heartbeats' switch, or nil if e is no
+// switchlock.Engine, nor a struct that embeds one.
 func switchOf(e lock.Engine) func() outbox.Switch {
 	engine, ok := e.(interface{ State() switchlock.State })
 	if !ok {
