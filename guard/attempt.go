@@ -140,7 +140,21 @@ func (s *series) rollback(err error) ending {
 	if conflict, ok := errors.AsType[*dbguard.ConflictError](err); ok && !conflict.Evidence.Protected {
 		s.metrics.unjudged.Inc()
 	}
-	return ending{err: err, outcome: notify.OutcomeRolledBack}
+	return ending{err: overdue(s.ctx, err), outcome: notify.OutcomeRolledBack}
+}
+
+// overdue adds the end of the caller's context to the error of a broken connection: a driver
+// breaks the connection of a statement, or of a dial, that must not go on, and some name only
+// what they did.
+func overdue(ctx context.Context, err error) error {
+	end := ctx.Err()
+	if until, ok := ctx.Deadline(); ok && end == nil && !time.Now().Before(until) {
+		end = context.DeadlineExceeded // a socket's timer may be earlier than the context's
+	}
+	if end == nil || errors.Is(err, end) || !dbtx.Transient(err) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", end, err)
 }
 
 func (s *series) commit() ending {

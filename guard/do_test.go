@@ -348,13 +348,18 @@ func TestDeadlineBeforeTheLease(t *testing.T) {
 }
 
 // TestDeadlineAtARowLock: it also ends the wait for another transaction's row.
+// TestDeadlineAtARowLock: whatever the deadline cuts, a dial, a BEGIN or a statement, the caller
+// hears that it was his.
 func TestDeadlineAtARowLock(t *testing.T) {
 	eachServer(t, func(e *env) {
 		other := e.db.Begin()
 		wantNil(e.t, other.Create(&Order{No: "a"}).Error)
-		ctx, cancel := context.WithTimeout(bg, 200*time.Millisecond)
-		defer cancel()
-		wantIs(e.t, e.Apply(ctx, "order:a", guard.Insert(&Order{No: "a"})), context.DeadlineExceeded)
+		for i := range 120 {
+			ctx, cancel := context.WithTimeout(bg, time.Duration(1+i)*250*time.Microsecond)
+			err := e.Apply(ctx, "order:a", guard.Insert(&Order{No: "a"}))
+			cancel()
+			wantIs(e.t, err, context.DeadlineExceeded)
+		}
 		wantNil(e.t, other.Rollback().Error)
 		wantNil(e.t, e.Apply(bg, "order:a", guard.Insert(&Order{No: "a"})))
 		e.wantNoEvent()
