@@ -31,6 +31,7 @@ const realTTL = time.Second
 type task struct {
 	DSN, Key string
 	Redis    []string
+	Unaware  bool   // does not learn that its lock is gone until it releases it
 	No       string // of the order to insert
 	Stock    int64  // to update, if not 0
 }
@@ -67,12 +68,16 @@ func (t task) do() error {
 	if err != nil {
 		return err
 	}
-	engine, err := redislock.Open(&redis.UniversalOptions{Addrs: t.Redis}, redislock.Config{})
+	ttl := realTTL
+	if t.Unaware {
+		ttl = time.Hour
+	}
+	engine, err := redislock.Open(&redis.UniversalOptions{Addrs: t.Redis}, redislock.Config{NoTracking: t.Unaware})
 	if err != nil {
 		return err
 	}
 	defer engine.Close(bg)
-	locker, err := lock.New(engine, lock.Config{TTL: realTTL})
+	locker, err := lock.New(engine, lock.Config{TTL: ttl})
 	if err != nil {
 		return err
 	}

@@ -154,7 +154,7 @@ func TestPausedInItsCommit(t *testing.T) {
 func TestWipedWhileTwoWork(t *testing.T) {
 	s := newStage(t)
 	key := teststack.Key(t, "order")
-	c := startChild(t, task{DSN: s.dsn, Key: key, No: "a"})
+	c := startChild(t, task{DSN: s.dsn, Key: key, Unaware: true, No: "a"})
 	c.await("begun")
 	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: teststack.Redis(t)})
 	defer rdb.Close()
