@@ -69,4 +69,13 @@ var quorumMutants = []mutant{
 		new:   `runID == s.runID && uptime < 0 {`,
 		tests: "lock/redislock TestStartedBeforeItsClockWasSet",
 	},
+	{
+		name:   "quorum-watches-one-node",
+		loses:  "A lock that other nodes have lost is believed in until its next renewal.",
+		file:   "lock/quorumlock/loss.go",
+		old:    `range e.nodes {`,
+		new:    `range e.nodes[:1] {`,
+		tests:  "lock/quorumlock TestLossIsWatchedWhereItCanBe",
+		panics: true,
+	},
 }

@@ -97,4 +97,12 @@ var switchMutants = []mutant{
 		new:   ` {`,
 		tests: "lock/switchlock TestMisspeltEngine",
 	},
+	{
+		name:  "switch-watches-one-engine",
+		loses: "While locks move, one that the other engine has lost is believed in until its next renewal.",
+		file:  "lock/switchlock/loss.go",
+		old:   `range e.look().holding(e.now()) {`,
+		new:   `range e.look().holding(e.now())[:1] {`,
+		tests: "lock/switchlock TestLossIsReportedWhileLocksMove",
+	},
 }

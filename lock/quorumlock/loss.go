@@ -19,7 +19,7 @@ func (e *Engine) WatchLoss(r lock.Request, lost func()) (stop func()) {
 	}
 	return func() {
 		for _, stop := range stops {
-			stop()
+			defer stop() // also if another panics
 		}
 	}
 }
