@@ -39,10 +39,15 @@ func startMariaDB(tb testing.TB, options ...string) *mariaDB {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	m := &mariaDB{dir: dir, options: append([]string{"--no-defaults", "--user=" + own.Username, "--datadir=" + dir + "/data"}, options...)}
+	tmp := filepath.Join(dir, "tmp") // a server that starts deletes other servers' temporary tables
+	if err := os.Mkdir(tmp, 0o700); err != nil {
+		tb.Fatal(err)
+	}
+	m := &mariaDB{dir: dir, options: append([]string{"--no-defaults", "--user=" + own.Username, "--datadir=" + dir + "/data", "--tmpdir=" + tmp}, options...)}
 	install := exec.Command(teststack.Program(tb, "mariadb-install-db", "mariadb-server"), "--no-defaults", "--force", "--datadir=./data",
 		"--user="+own.Username, "--skip-test-db", "--auth-root-authentication-method=normal")
 	install.Dir = dir
+	install.Env = append(os.Environ(), "TMPDIR="+tmp)
 	if out, err := install.CombinedOutput(); err != nil {
 		tb.Fatalf("install MariaDB: %v\n%s", err, out)
 	}

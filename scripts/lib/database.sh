@@ -56,14 +56,14 @@ SQL
 
 install_database() {
   rm -rf "${dir:?}/$1"
-  mkdir -p "$dir/$1"
+  mkdir -p "$dir/$1/tmp"
   "create_$1" >"$dir/log/$1-install.log" 2>&1 </dev/null
 }
 
 # create_mariadb works from inside the folder, as mariadb-install-db does not
 # understand a path with spaces; --force: the host's name need not resolve.
 create_mariadb() {
-  env -C "$dir/mariadb" mariadb-install-db --no-defaults --force --datadir=./data --user="$(id -un)" \
+  env -C "$dir/mariadb" TMPDIR="$dir/mariadb/tmp" mariadb-install-db --no-defaults --force --datadir=./data --user="$(id -un)" \
     --skip-test-db --auth-root-authentication-method=socket
 }
 
@@ -92,14 +92,18 @@ create_mariadb11() {
   } | "${program[@]}" --bootstrap --enforce-storage-engine=''
 }
 
-mariadb_program() { program=("$(command -v mariadbd)" --no-defaults --user="$(id -un)" --datadir="$dir/mariadb/data"); }
+# A server has a folder of its own for temporary tables: one that starts deletes those that it
+# finds, also those of another server.
+mariadb_program() {
+  program=("$(command -v mariadbd)" --no-defaults --user="$(id -un)" --datadir="$dir/mariadb/data" --tmpdir="$dir/mariadb/tmp")
+}
 
 mysql_program() {
   local tree
   tree=$(sid_tree mysql)
   sid_program mysql usr/sbin/mysqld
   program+=(--no-defaults --user="$(id -un)" --basedir="$tree/usr" --lc-messages-dir="$tree/usr/share/mysql"
-    --datadir="$dir/mysql/data" --mysqlx=OFF --secure-file-priv=NULL)
+    --datadir="$dir/mysql/data" --tmpdir="$dir/mysql/tmp" --mysqlx=OFF --secure-file-priv=NULL)
 }
 
 mariadb11_program() {
@@ -107,7 +111,7 @@ mariadb11_program() {
   tree=$(sid_tree mariadb11)
   sid_program mariadb11 usr/sbin/mariadbd
   program+=(--no-defaults --user="$(id -un)" --basedir="$tree/usr" --lc-messages-dir="$tree/usr/share/mariadb"
-    --datadir="$dir/mariadb11/data")
+    --datadir="$dir/mariadb11/data" --tmpdir="$dir/mariadb11/tmp")
 }
 
 # The socket's path is relative to the data directory: a full one may be longer
@@ -119,6 +123,7 @@ launch_database() {
   local program
   "$1_program"
   rm -f "$dir/$1/data/server.sock.lock"
+  mkdir -p "$dir/$1/tmp"
   launch "$1" "${program[@]}" --init-file="$dir/$1/init.sql" \
     --bind-address=127.0.0.1 --port="$(port_of "$1")" --socket=server.sock --pid-file=server.pid \
     --skip-name-resolve --max-connections=1000 --default-time-zone=+00:00 \

@@ -29,7 +29,7 @@ create_group() {
   local node program
   for node in "${group_nodes[@]}"; do
     rm -rf "${dir:?}/$node"
-    mkdir -p "$dir/$node"
+    mkdir -p "$dir/$node/tmp"
   done
   group_program group-1
   "${program[@]}" --initialize-insecure >"$dir/log/group-1-install.log" 2>&1 </dev/null ||
@@ -55,7 +55,7 @@ group_program() {
   enter_network "$node"
   sid_program mysql usr/sbin/mysqld
   program=("${inside[@]}" "${program[@]}" --no-defaults --user="$(id -un)" --basedir="$tree/usr" --lc-messages-dir="$tree/usr/share/mysql"
-    --plugin-dir="$tree/usr/lib/mysql/plugin" --datadir="$dir/$node/data" --mysqlx=OFF --secure-file-priv=NULL)
+    --plugin-dir="$tree/usr/lib/mysql/plugin" --datadir="$dir/$node/data" --tmpdir="$dir/$node/tmp" --mysqlx=OFF --secure-file-priv=NULL)
 }
 
 # launch_group NODE: it joins no group yet. A member that is silent is put out after the 5 s
