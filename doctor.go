@@ -12,7 +12,7 @@ import (
 )
 
 // A Finding is a mistake in a set-up, or a check that could not be made. Its fields are
-// Check, a name that docs/operations.md explains, Severity, Subject (the faulty part),
+// Check, a name that docs/setup.md explains, Severity, Subject (the faulty part),
 // Problem, Fix, and Err if the problem is an error. String returns all of them in one line.
 type Finding = doctor.Finding
 

@@ -17,7 +17,7 @@ import (
 	"github.com/belaygo/belay/once"
 )
 
-// partitioned are the statements that partition the tables as docs/operations.md says.
+// partitioned are the statements that partition the tables as docs/setup.md says.
 var partitioned = map[string][]string{
 	"mysql": {
 		"ALTER TABLE belay_once PARTITION BY KEY (request) PARTITIONS 16",

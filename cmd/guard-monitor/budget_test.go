@@ -27,7 +27,7 @@ import (
 //
 //	go test -run '^$' -bench BigStore -benchtime 1x -timeout 30m .
 //
-// docs/operations.md has the budget.
+// docs/setup.md has the budget.
 func BenchmarkBigStore(b *testing.B) {
 	var told sync.Map // paths of receivers that have a message
 	sink := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

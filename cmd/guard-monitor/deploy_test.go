@@ -59,11 +59,11 @@ func TestMetricNames(t *testing.T) {
 			}
 		}
 	}
-	manual, err := os.ReadFile("../../docs/operations.md")
+	manual, err := os.ReadFile("../../docs/metrics.md")
 	check(t, err)
 	for _, name := range append(known, "belay_build_info") {
 		if !strings.Contains(string(manual), "`"+name+"`") {
-			t.Errorf("docs/operations.md says nothing of %s", name)
+			t.Errorf("docs/metrics.md says nothing of %s", name)
 		}
 	}
 	for _, name := range known {

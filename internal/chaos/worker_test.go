@@ -117,7 +117,7 @@ func (w *worker) configure() (err error) {
 	return err
 }
 
-// open makes the guard with all that services have. end closes it, as operations.md says.
+// open makes the guard with all that services have. end closes it, as setup.md says.
 func (w *worker) open(db *gorm.DB) (end func(context.Context) error, err error) {
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
 	engine, err := redislock.Open(&redis.UniversalOptions{Addrs: strings.Split(os.Getenv("BELAY_CHAOS_REDIS"), ",")}, redislock.Config{})

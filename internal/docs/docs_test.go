@@ -132,7 +132,7 @@ func TestCode(t *testing.T) {
 			tested.Write(text)
 		}
 	}
-	for _, path := range []string{"README.md", "README.zh-CN.md", "docs/guide.md", "docs/migrating.md", "docs/operations.md"} {
+	for _, path := range []string{"README.md", "README.zh-CN.md", "docs/guide.md", "docs/migrating.md", "docs/setup.md", "docs/guard-monitor.md"} {
 		blocks := 0
 		for _, m := range fenced.FindAllStringSubmatch(pages(t)[path], -1) {
 			if m[1] != "go" {
@@ -172,7 +172,7 @@ func TestDSNsHaveTimeouts(t *testing.T) {
 			texts[path] = string(text)
 		}
 	}
-	for _, page := range []string{"README.md", "README.zh-CN.md", "docs/operations.md"} {
+	for _, page := range []string{"README.md", "README.zh-CN.md", "docs/failover.md"} {
 		if !dsn.MatchString(texts[page]) {
 			t.Errorf("%s shows no DSN", page)
 		}
@@ -199,7 +199,7 @@ func TestDSNsHaveTimeouts(t *testing.T) {
 
 // The table of Doctor's findings is that of the code.
 func TestDoctorTable(t *testing.T) {
-	_, table, _ := strings.Cut(pages(t)["docs/operations.md"], "<!-- doctor -->")
+	_, table, _ := strings.Cut(pages(t)["docs/setup.md"], "<!-- doctor -->")
 	table, _, _ = strings.Cut(table, "<!-- /doctor -->")
 	var rows []string
 	for line := range strings.Lines(table) {

@@ -1,6 +1,6 @@
 package doctor
 
-// What is looked for. The table of docs/operations.md says of each why it matters.
+// What is looked for. The table of docs/setup.md says of each why it matters.
 var (
 	DBServer     = Check{"db-server", Error, "let the service reach and read its database"}
 	DBModel      = Check{"db-model", Error, "change the table as the finding says"}

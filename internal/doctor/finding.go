@@ -5,7 +5,7 @@
 //
 // The parts of Belay look at their own servers and return findings; [Run] makes one
 // list of them. The checks are listed in one place, so that a name, a severity and a fix
-// stand once, and the table in docs/operations.md can be held to them.
+// stand once, and the table in docs/setup.md can be held to them.
 package doctor
 
 import (
@@ -41,7 +41,7 @@ type Check struct {
 
 // A Finding is a mistake in a set-up, or a check that could not be made.
 type Finding struct {
-	Check    string // its name in the table of docs/operations.md, as redis-eviction
+	Check    string // its name in the table of docs/setup.md, as redis-eviction
 	Severity Severity
 	Subject  string // what has it: a server, a table, a setting
 	Problem  string

@@ -19,7 +19,7 @@ func Finding(addr string, err error) doctor.Finding {
 		case amqp.AccessRefused:
 			check = doctor.EventsRights
 		case amqp.PreconditionFailed:
-			return doctor.EventsQueue.Failed(addr, err).Fixed("delete it, and have guard-monitor declare it: see 406 in docs/operations.md")
+			return doctor.EventsQueue.Failed(addr, err).Fixed("delete it, and have guard-monitor declare it: see 406 in docs/metrics.md")
 		}
 	}
 	return check.Failed(addr, err)

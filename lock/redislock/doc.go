@@ -27,7 +27,7 @@
 // Every change is one Lua script. Its keys are the lock and, where order matters, the lock's
 // line. While a slot migrates, the two may be at different nodes (TRYAGAIN): then the script
 // is sent again with the lock alone. The scripts follow the rules of providers' proxies, which
-// docs/operations.md lists.
+// docs/setup.md lists.
 //
 // A change that may have been executed is never sent again; an error that matches
 // [lock.ErrNotSent] proves that it was not. MOVED, ASK, READONLY and NOSCRIPT are such

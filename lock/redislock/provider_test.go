@@ -27,7 +27,7 @@ const (
 )
 
 // A provider is a proxy before one redis-server that refuses scripts by their text, as the
-// documentation of providers says. See docs/operations.md.
+// documentation of providers says. See docs/setup.md.
 type provider struct {
 	addr   string
 	server *teststack.RedisServer

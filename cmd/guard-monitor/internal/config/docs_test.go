@@ -14,7 +14,7 @@ import (
 // The sample file and the table in the documentation have every setting with its
 // default, and the sample can be read.
 func TestDocumented(t *testing.T) {
-	sample, manual := read(t, "deploy/guard-monitor.yaml"), read(t, "docs/operations.md")
+	sample, manual := read(t, "deploy/guard-monitor.yaml"), read(t, "docs/guard-monitor.md")
 	_, table, _ := strings.Cut(manual, "<!-- settings -->")
 	table, _, _ = strings.Cut(table, "<!-- /settings -->")
 	settings := 0
@@ -26,11 +26,11 @@ func TestDocumented(t *testing.T) {
 		}
 		row := regexp.MustCompile("(?m)^\\| `" + name + "` \\| (\\S+) ").FindStringSubmatch(table)
 		if row == nil || def != "" && row[1] != "`"+def+"`" {
-			t.Errorf("docs/operations.md has %q of %s, default %q", row, name, def)
+			t.Errorf("docs/guard-monitor.md has %q of %s, default %q", row, name, def)
 		}
 	})
 	if rows := strings.Count(table, "\n| `"); rows != settings {
-		t.Errorf("docs/operations.md has %d settings, want %d", rows, settings)
+		t.Errorf("docs/guard-monitor.md has %d settings, want %d", rows, settings)
 	}
 
 	live := regexp.MustCompile(`(?m)^#(\S|  )`).ReplaceAllString(sample, "$1")
