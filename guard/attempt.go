@@ -79,7 +79,7 @@ func (s *series) conclude(opErr error) ending {
 		opErr = s.tx.Poisoned()
 	}
 	if opErr != nil {
-		s.tx.Rollback() // before the lock is asked: nobody waits for us longer than he must
+		s.tx.Rollback() // first, so that waiters are not held up by the query of the lock
 	}
 	conflicts := s.tx.Conflicts()
 	switch {
@@ -91,7 +91,7 @@ func (s *series) conclude(opErr error) ending {
 	f := s.find(conflicts)
 	fail.Point("guard/judged")
 	if opErr == nil && !f.verdict.failure() {
-		return s.commit() // to swallow a repeat is op's own decision
+		return s.commit() // op may choose to ignore a duplicate
 	}
 	s.tx.Rollback()
 	if cause := s.tx.Unseen(); cause != nil {
@@ -173,9 +173,9 @@ func (s *series) commit() ending {
 	return s.rollback(s.outrun(err, true))
 }
 
-// covered refuses a transaction that nothing but a missing lock would guard, and
-// counts one that nothing but the locks do. Each key without a lock needs a covered row:
-// one of another key excludes nobody under this one.
+// covered rejects a transaction whose writes only a missing lock would protect, and
+// counts one whose writes only its locks protect. Each key without a lock needs a covered
+// row: a row of another key excludes nobody under this one.
 func (s *series) covered() error {
 	cover := s.tx.Coverage()
 	switch {

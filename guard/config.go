@@ -54,9 +54,8 @@ type Config struct {
 	// OnUnavailable is what to do while the lock can't be asked for, until SetPolicy
 	// changes it. Default FailClosed.
 	OnUnavailable Policy
-	// DBOnlyLimit is how many operations may run without the lock at a time:
-	// a row that many want melts a database that no lock keeps them from.
-	// Default 8.
+	// DBOnlyLimit limits the operations that run without the lock at a time. Without it,
+	// contention on a hot row can overload the database. Default 8.
 	DBOnlyLimit int
 	// EndTimeout bounds COMMIT and ROLLBACK, the reads and the question to the
 	// lock after a conflict, the search for the outcome of a commit, the

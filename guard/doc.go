@@ -40,11 +40,11 @@
 //
 // The steps are always the same: get the lock, begin the transaction, run the
 // operation, at a conflict read the row twice, COMMIT or ROLLBACK, after a
-// conflict ask who holds the lock, release it, and report. There is one event
-// per Do at most: an overlap outweighs a loss, a loss a commit of unknown
-// outcome, and what the release finds goes into the same event. (With [Combine]
-// there may be one for the lock of the crew, and another one for the lock under
-// which the leader runs alone afterwards.)
+// conflict query the lock's holder, release the lock, and report. Do publishes
+// at most one event. An overlap takes precedence over a lost lock, and a lost
+// lock over an unknown commit. A loss found at release is part of the same
+// event. (With [Combine] there may be one event for the crew's lock, and another
+// for the lock under which the leader runs alone afterwards.)
 //
 //   - After a deadlock a Change is run again, under the same lease; an Op only with
 //     [Retries]. What an earlier attempt saw of the row

@@ -122,7 +122,7 @@ func TestOverlapSwallowed(t *testing.T) {
 	})
 }
 
-// TestLostSwallowed: to swallow a repeat is the operation's own decision only while
+// TestLostSwallowed: an operation may choose to ignore a duplicate only while
 // it has the lock.
 func TestLostSwallowed(t *testing.T) {
 	each(t, func(e *env) {

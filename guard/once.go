@@ -73,9 +73,8 @@ func Once[T any](ctx context.Context, g *Guard, r once.Request, op func(ctx cont
 	return got, nil
 }
 
-// Refuse returns an error with which the operation of Once has what it wrote rolled back,
-// but answer stored: a declined payment, for instance. answer has the type that the
-// operation returns.
+// Refuse returns an error that makes Once roll back the operation but store answer, for
+// example a declined payment. answer has the type that the operation returns.
 func Refuse[T any](answer T) error { return &refusedError{answer} }
 
 type refusedError struct{ answer any }

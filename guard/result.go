@@ -32,8 +32,8 @@ const (
 var results = []Result{resultDone, resultBusy, resultDuplicate, resultStale, resultConflict, resultMismatch,
 	resultIntercepted, resultLost, resultUnavailable, resultUnknown, resultPanic, resultFailed}
 
-// Ordinary reports whether the result is one of daily life, which needs nobody's
-// attention: done, busy, duplicate, stale, conflict, mismatch.
+// Ordinary reports whether the result is routine and needs no attention: done, busy,
+// duplicate, stale, conflict, mismatch.
 func (r Result) Ordinary() bool { return slices.Contains(results[:6], r) }
 
 // errPanicked stands for the error of an operation that did not return.

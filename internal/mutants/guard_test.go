@@ -23,7 +23,7 @@ var guardMutants = []mutant{
 		name:  "lock-asked-before-rollback",
 		loses: "While Redis is slow to answer, a refused caller keeps its rows locked.",
 		file:  "guard/attempt.go",
-		old:   `		s.tx.Rollback() // before the lock is asked: nobody waits for us longer than he must`,
+		old:   `		s.tx.Rollback() // first, so that waiters are not held up by the query of the lock`,
 		new:   `		_ = s.tx`,
 		tests: "guard TestOverlapOfInserts TestLostSwallowed",
 	},
