@@ -20,7 +20,7 @@ func (l redisLog) Printf(ctx context.Context, format string, v ...any) {
 	l.WarnContext(ctx, "redis client", "message", fmt.Sprintf(format, v...))
 }
 
-// routeDriverLogs has the drivers log to logger instead of standard error. Call it
+// routeDriverLogs makes the drivers log to logger instead of standard error. Call it
 // before any connection is configured.
 func routeDriverLogs(logger *slog.Logger) error {
 	redis.SetLogger(redisLog{logger})

@@ -28,7 +28,7 @@ func (p Publisher) Publish(ctx context.Context, ev notify.Event) error {
 }
 
 // PublishRaw publishes an event as this or another version has stored it. An error that
-// matches notify.ErrInvalidEvent has the outbox set it aside.
+// matches notify.ErrInvalidEvent makes the outbox set it aside.
 func (p Publisher) PublishRaw(ctx context.Context, body []byte) error {
 	var ev notify.Event
 	if err := ev.UnmarshalJSON(body); err != nil {
