@@ -20,7 +20,7 @@ import (
 	"github.com/belaygo/belay/once"
 )
 
-// run serves under locks in Redis, with guard-monitor for what goes wrong.
+// run serves with locks in Redis, and reports lock failures to guard-monitor.
 func run(ctx context.Context, db *gorm.DB, redisURL, monitorURL, token string) (err error) {
 	b, err := belay.Open(ctx, belay.Config{
 		Service: "shop", DB: db, Redis: redisURL,
@@ -30,7 +30,7 @@ func run(ctx context.Context, db *gorm.DB, redisURL, monitorURL, token string) (
 	if err != nil {
 		return err
 	}
-	defer func() { // ctx ends when the program is told to stop; operations that run may end then
+	defer func() { // ctx ends when the program has to stop; running operations get 10 s to end
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
 		err = errors.Join(err, b.Close(ctx))

@@ -36,8 +36,8 @@ type Item struct {
 
 var ErrSoldOut = errors.New("sold out")
 
-// sell sells one item: the order row makes the request harmless when it is
-// repeated, the version of the item keeps the count right.
+// sell sells one item. The unique No makes a repeated request harmless, the item's
+// Version keeps the count right.
 func sell(ctx context.Context, g *guard.Guard, no, buyer string, item int64) error {
 	return g.Apply(ctx, fmt.Sprintf("item:%d", item), guard.All(
 		guard.Insert(&Sale{No: no, Item: item, Buyer: buyer}),
