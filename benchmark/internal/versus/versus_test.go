@@ -40,6 +40,10 @@ func TestRunMeasuresEveryCase(t *testing.T) {
 		Warm: 10 * time.Millisecond, Span: 300 * time.Millisecond, Rounds: 1, Out: io.Discard,
 	}
 	report, err := Run(t.Context(), cfg)
+	for err == nil && slices.ContainsFunc(report.Figures, func(f Figures) bool { return f.Ops == 0 }) && cfg.Span < time.Minute {
+		cfg.Span *= 4 // on a machine that has other work, nothing may end in so short a time
+		report, err = Run(t.Context(), cfg)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
