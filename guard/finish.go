@@ -12,6 +12,7 @@ import (
 // finish releases the locks after the last attempt and reports what went wrong
 // with them: one event at most.
 func (r *run) finish(e ending) error {
+	r.finished = true
 	lapse := r.keys.lapse()
 	if e.outcome == notify.OutcomeUnknown {
 		ev := r.series.explain(r.unknownEvent())

@@ -12,7 +12,10 @@ type Observer interface {
 	// Start is called when a step begins. What happens inside, the operation
 	// too, gets the context that it returns, a descendant of ctx. The function
 	// it returns is called at the end of the step, also when somebody's code
-	// panics. ResultOf tells what err means. Its text may hold values of rows.
+	// panics. ResultOf tells what err means. Its text may hold values of rows. If Start or
+	// that function panics, the call ends as at a panic of the operation: what its
+	// transaction has become is reported, and the key is released, unless the outcome of
+	// its COMMIT is unknown.
 	Start(ctx context.Context, step Step, key string) (context.Context, func(err error))
 
 	// Trace returns the W3C trace context that ctx carries, for events; the zero

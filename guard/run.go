@@ -18,6 +18,7 @@ type run struct {
 	series   series
 	request  *claiming // that it serves, nil if there is none
 	count    int       // how many calls' changes the transaction makes, if there are several
+	finished bool      // the end of the last attempt is being reported, or has been
 }
 
 // handTo makes the run that of a crew, whose members make the claims. The end of its leader's
@@ -53,6 +54,7 @@ func (r *run) acquire(ctx context.Context) error {
 			return r.finish(ending{err: err, outcome: notify.OutcomeRolledBack})
 		}
 		if gone := firstLoss(r.keys.settle(notify.OutcomeRolledBack, false)); gone != nil {
+			r.finished = true
 			r.report(*gone, notify.OutcomeRolledBack)
 			return gone.err
 		}
@@ -72,12 +74,12 @@ func (r *run) marked() error {
 }
 
 // leave gives back what enter got and finish has not, for somebody's code may panic, or end its
-// goroutine. Then finish reports what that has left: a lock that turns out to be gone, or a
-// COMMIT that may be on its way.
+// goroutine: that of the operation, the driver or the Observer. Then finish reports what that has
+// left: a lock failure, a lock that turns out to be gone, or a COMMIT that may be on its way.
 func (r *run) leave() {
 	last := r.series.last
 	defer r.keys.leave(last.outcome)
-	if last.panicked() {
+	if !r.finished {
 		_ = r.finish(last)
 		return
 	}

@@ -56,9 +56,6 @@ type ending struct {
 	finding *finding // about the weightiest conflict, nil if there was none
 }
 
-// panicked reports whether somebody's code panicked, or ended its goroutine.
-func (e ending) panicked() bool { return e.err == errPanicked } //nolint:errorlint // of attempt itself
-
 // overtaken reports whether an attempt was refused because another caller had changed a row
 // that the attempt had read before, and nothing shows that a lock failed. The next attempt
 // reads what that caller wrote. A version that the caller brought is as old then.

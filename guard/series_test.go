@@ -75,7 +75,7 @@ func TestSeriesEndsLast(t *testing.T) {
 		defer func() { _ = recover() }()
 		s.attempt(t.Context(), func(context.Context, *gorm.DB) error { panic("boom") })
 	}()
-	if !s.last.panicked() || s.last.outcome != "" {
+	if s.last.err != errPanicked || s.last.outcome != "" { //nolint:errorlint // as it is
 		t.Errorf("the last is %+v, want a panic", s.last)
 	}
 }
