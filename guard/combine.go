@@ -1,105 +1,97 @@
 package guard
 
 import (
-	"sync"
-	"time"
+	"context"
+	"errors"
 )
 
-// lines are the callers that wait to share a transaction, by key.
-type lines struct {
-	turnTime time.Duration // see turnTime
-	folding  folding
-
-	mu sync.Mutex
-	of map[string]*line
-}
-
-// A line exists while just one of its callers leads: that one acquires the lock for all.
-type line struct{ queue []*member }
-
-// join adds m to the line of its key. It reports whether m leads.
-func (l *lines) join(m *member) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if at := l.of[m.key]; at != nil {
-		at.queue = append(at.queue, m)
-		return false
+// join queues for the key, and then does what the crew's leader, or the line, tells the
+// member, until the call is done. traced is what the Observer has made of the context.
+func (m *member) join(traced context.Context) error {
+	m.traced = traced
+	if m.lines.join(m) {
+		return m.lead()
 	}
-	l.of[m.key] = new(line)
-	return true
-}
-
-// quit takes m out of its line. It reports false if m's turn has come.
-func (l *lines) quit(m *member) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	at := l.of[m.key]
-	if at == nil {
-		return false
-	}
-	for i, other := range at.queue {
-		if other == m {
-			at.queue = append(at.queue[:i], at.queue[i+1:]...)
-			return true
+	waited, cancel := context.WithDeadline(m.ctx, m.until)
+	defer cancel()
+	m.wait.begin(m.traced)
+	defer func() {
+		m.wait.over(errPanicked) // if the change does
+		m.endTurn(errPanicked)
+	}()
+	for {
+		next, err := m.await(waited)
+		if err != nil {
+			m.wait.over(err)
+			m.endTurn(err)
+			return err
+		}
+		switch next {
+		case turnLead:
+			m.endTurn(errApart)
+			return m.lead()
+		case turnApart:
+			if err := m.served(); err != nil {
+				m.wait.over(err)
+				m.endTurn(err)
+				return err
+			}
+			fallthrough
+		case turnAlone:
+			m.endTurn(errApart)
+			return m.alone(combinedAlone)
+		case turnDone:
+			m.wait.over(nil)
+			m.endTurn(m.err)
+			return m.err
+		case turnChange:
+			m.beginTurn()
+			if in, alone := m.round.step(m); alone != "" {
+				m.endTurn(errApart)
+				return m.alone(alone)
+			} else if !in {
+				m.endTurn(m.own)
+				return m.own
+			}
 		}
 	}
-	return false
 }
 
-// take returns the next in the line who do what the leader does, at most n, and lets the
-// first of the rest lead.
-func (l *lines) take(leader *member, n int) (crew []*member) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	key := leader.key
-	at := l.of[key]
-	rest := at.queue[:0]
-	for _, m := range at.queue {
-		switch {
-		case m.gone():
-		case len(crew) < n && m.shape == leader.shape:
-			crew = append(crew, m)
-		default:
-			rest = append(rest, m)
-		}
+// errApart is how the turn of a member ends that runs alone after all.
+var errApart = errors.New("guard: the call runs in a transaction of its own")
+
+// lead acquires the lock, and runs the crew that has gathered meanwhile.
+func (m *member) lead() error {
+	r := m.caller.run()
+	defer r.leave()
+	taken := false
+	take := func(n int) []*member {
+		taken = true
+		return m.lines.take(m, n)
 	}
-	clear(at.queue[len(rest):])
-	at.queue = rest
-	l.promote(key, at)
-	return crew
+	defer func() {
+		if !taken { // somebody else acquires it
+			take(0)
+		}
+	}()
+	if err := r.enter(); err != nil {
+		return err
+	}
+	others := maxCrew - 1
+	if r.keys.without() != nil {
+		others = 0 // without the lock each has its own race to win
+	}
+	crew := take(others)
+	if len(crew) == 0 {
+		r.reporter.metrics.crewSize.Observe(1)
+		m.wait.became = combinedAlone
+		return m.caller.attempts(r)
+	}
+	return share(m, crew, r)
 }
 
-// promote has the first of a line lead, or removes an empty one. The caller holds l.mu.
-func (l *lines) promote(key string, at *line) {
-	for len(at.queue) > 0 {
-		next := at.queue[0]
-		at.queue = at.queue[1:]
-		if next.use() {
-			next.turn <- turnLead
-			return
-		}
-	}
-	delete(l.of, key)
-}
-
-// giveBack puts members whose turn did not come at the head of their line. Those who do
-// not wait any longer try once more alone.
-func (l *lines) giveBack(key string, members []*member) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var waiting []*member
-	for _, m := range members {
-		if m.spare(); m.waits() {
-			waiting = append(waiting, m)
-		} else {
-			m.turn <- turnAlone
-		}
-	}
-	if at := l.of[key]; at != nil {
-		at.queue = append(waiting, at.queue...)
-		return
-	}
-	at := &line{queue: waiting}
-	l.of[key] = at
-	l.promote(key, at)
+// alone runs the call in transactions of its own, after its turn or in its place.
+func (m *member) alone(how string) error {
+	m.wait.became = how
+	return m.caller.alone()
 }

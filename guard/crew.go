@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"gorm.io/gorm"
 
-	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/internal/dbtx"
 	"github.com/belaygo/belay/internal/fail"
 	"github.com/belaygo/belay/notify"
@@ -71,31 +69,6 @@ func share(leader *member, others []*member, r *run) error {
 	}
 }
 
-// end ends the call of a crew after its last attempt. It reports whether the leader is to
-// run alone.
-func (k *crew) end() (alone bool) {
-	e := k.run.series.last
-	apart := k.apart(e)
-	met, own := k.met(e)
-	k.run.count = k.told(e, met, own)
-	k.run.reporter.metrics.crewSize.Observe(float64(max(1, k.made)))
-	err := k.run.finish(e)
-	fail.Point("guard/crew-ended")
-	failure, _ := errors.AsType[*InterceptionError](err)
-	switch {
-	case apart, k.inserts && e.finding != nil && failure == nil: // it is of one of them
-		k.scatter()
-		return true
-	case failure != nil && own:
-		return k.intercept(err, met)
-	case err == errNoChange: //nolint:errorlint // and no more went wrong
-		err = nil // each has its own
-	}
-	alone = k.all[0].apart
-	k.answer(err)
-	return alone
-}
-
 // attempt runs the transaction once, on a context that ends with the lock. It reports whether
 // a caller who does not wait any longer has cut it short.
 func (k *crew) attempt() (impatient bool) {
@@ -107,21 +80,6 @@ func (k *crew) attempt() (impatient bool) {
 	defer k.watch(k.all[0])()
 	e := k.run.series.attempt(scope{ctx, &k.run.keys}, k.work)
 	return e.outcome == notify.OutcomeRolledBack && e.finding == nil && errors.Is(context.Cause(ctx), errImpatient)
-}
-
-// watch cuts the transaction short if it lasts and m does not wait any longer, until stop is
-// called.
-func (k *crew) watch(m *member) (stop func()) {
-	begun, cut := k.begun, k.cut
-	var stopped atomic.Bool
-	stopWatch := context.AfterFunc(m.ctx, func() {
-		time.AfterFunc(crewPatience-time.Since(begun), func() {
-			if !stopped.Load() {
-				cut(errImpatient)
-			}
-		})
-	})
-	return func() { stopWatch(); stopped.Store(true) }
 }
 
 // dismiss answers those who do not wait any longer, before another attempt, and lets the
@@ -214,97 +172,4 @@ func (k *crew) protect(t *dbtx.Tx) error {
 		}
 	}
 	return nil
-}
-
-// apart reports whether the members are to run alone: the database has refused the
-// transaction, perhaps for what one of them has written, or has broken it off.
-func (k *crew) apart(e ending) bool {
-	everybodys := dbtx.Retryable(e.err) || errors.Is(e.err, gorm.ErrRecordNotFound) && !k.inserts || errors.Is(e.err, errNoChange)
-	return e.err != nil && e.outcome == notify.OutcomeRolledBack && e.finding == nil &&
-		k.run.series.tx != nil && k.run.keys.alive() == nil && !everybodys
-}
-
-// met returns the members whose own rows a conflict is about, without those whose requests
-// were served under other keys. There are none left if their changes have panicked or were
-// too late. own is false if it is about the row of all.
-func (k *crew) met(e ending) (met []*member, own bool) {
-	if e.finding == nil {
-		return nil, false
-	}
-	calls := k.run.series.tx.Met()
-	met = slices.DeleteFunc(k.those(calls), func(m *member) bool { return m.foreign })
-	return met, len(calls) > 0 || e.finding.conflict.Kind == dbguard.Duplicate
-}
-
-// those returns the members that the transaction knows by numbers, without those who are
-// gone.
-func (k *crew) those(calls []int) (members []*member) {
-	for _, n := range calls {
-		if m := k.asked[n-1]; slices.Contains(k.all, m) {
-			members = append(members, m)
-		}
-	}
-	return members
-}
-
-// told returns for how many calls an event about the crew stands.
-func (k *crew) told(e ending, met []*member, own bool) int {
-	switch {
-	case own:
-		return max(1, len(met))
-	case e.outcome == notify.OutcomeCommitted:
-		return k.made
-	case k.all[0].apart:
-		return len(k.all) - 1
-	}
-	return len(k.all)
-}
-
-// intercept answers those whose rows another caller has written, too. The others run alone.
-// It reports whether the leader does.
-func (k *crew) intercept(err error, met []*member) (alone bool) {
-	for _, m := range met {
-		m.err = err
-		if m != k.all[0] {
-			m.turn <- turnDone
-		}
-	}
-	leads := k.all[0]
-	k.all = slices.DeleteFunc(k.all, func(m *member) bool { return m != leads && slices.Contains(met, m) })
-	k.scatter()
-	return !slices.Contains(met, leads)
-}
-
-// answer tells each member what became of its change. An error is everybody's: what a
-// change that failed had seen of the others' was not committed.
-func (k *crew) answer(err error) {
-	all := k.all
-	k.all = nil
-	for i, m := range all {
-		if m.err = err; err == nil {
-			m.err = m.own
-		}
-		if i > 0 {
-			m.turn <- turnDone
-		}
-	}
-}
-
-// scatter has the members that have no answer run alone, unless their changes are
-// committed, or may be.
-func (k *crew) scatter() {
-	all := k.all
-	k.all = nil
-	for _, m := range all[min(1, len(all)):] {
-		switch outcome := k.run.series.last.outcome; {
-		case outcome == notify.OutcomeCommitted:
-			m.err = m.own
-			m.turn <- turnDone
-		case outcome == notify.OutcomeUnknown, outcome == "" && k.saved:
-			m.err = errOrphaned
-			m.turn <- turnDone
-		default:
-			m.turn <- turnAlone
-		}
-	}
 }

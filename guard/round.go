@@ -12,10 +12,6 @@ import (
 // and those behind it are in the next crew.
 const turnTime = 10 * time.Millisecond
 
-// crewPatience is how long a transaction runs before a member whose context ends cuts it
-// short, for the others to run it again.
-const crewPatience = 100 * time.Millisecond
-
 // A round is one attempt of a crew: the members make their changes one after the other,
 // each on its own goroutine.
 type round struct {

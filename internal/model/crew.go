@@ -1,6 +1,6 @@
 package model
 
-// A crew: guard/combine.go, crew.go, member.go and round.go. The callers of one process who
+// A crew: guard/combine.go, line.go, crew.go, member.go and round.go. The callers of one process who
 // wait for the lock share the transaction of the one who gets it. All change the one row;
 // those who insert it are twins, of whom one inserts.
 

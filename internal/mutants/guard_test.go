@@ -147,7 +147,7 @@ var guardMutants = []mutant{
 	{
 		name:  "overlap-of-one-is-everybodys",
 		loses: "Callers are told of a lock failure that did not meet them.",
-		file:  "guard/crew.go",
+		file:  "guard/crew_end.go",
 		old:   `	case failure != nil && own:`,
 		new:   `	case failure != nil && own && len(met) > len(k.all):`,
 		tests: "guard TestCombineOverlapOfInserts",
@@ -155,7 +155,7 @@ var guardMutants = []mutant{
 	{
 		name:  "wait-ends-in-a-crew",
 		loses: "A caller is told that the key is busy, and its change is committed.",
-		file:  "guard/combine.go",
+		file:  "guard/line.go",
 		old: `	if at == nil {
 		return false
 	}
