@@ -80,16 +80,11 @@ func (c *call) member(ctx context.Context) *member {
 	if !alike || g.layer.outages.on(key) != nil || g.layer.locker.Holds(ctx, key) {
 		return nil
 	}
-	shape, steps, ok := c.work.change.alike(ctx, &g.lines.folding)
+	shape, steps, ok := c.work.change.alike(ctx, &g.crews.folding)
 	if !ok {
 		return nil
 	}
-	m := &member{caller: c, lines: g.lines, key: key, until: c.plan.until, wait: &c.turn, ctx: ctx, steps: steps, shape: shape, turn: make(chan signal, 1)}
-	if c.request != nil {
-		serves := *c.request // what becomes of it in a crew is no matter of a run alone
-		m.serves = &serves
-	}
-	return m
+	return &member{waiter: newWaiter(ctx, key, shape, c.plan.until), caller: c, turn: &c.turn, steps: steps, serves: serve(c.request)}
 }
 
 // op returns the operation. Its errors say nothing of the request.

@@ -5,53 +5,48 @@ import (
 	"errors"
 )
 
-// join queues for the key, and then does what the crew's leader, or the line, tells the
-// member, until the call is done. traced is what the Observer has made of the context.
-func (m *member) join(traced context.Context) error {
+// join queues m for the key, and then does what the crew's leader, or the line, tells m, until
+// the call is done. traced is what the Observer has made of the context.
+func (c *crews) join(m *member, traced context.Context) error {
 	m.traced = traced
-	if m.lines.join(m) {
-		return m.lead()
+	if c.lines.join(m) {
+		return c.lead(m)
 	}
 	waited, cancel := context.WithDeadline(m.ctx, m.until)
 	defer cancel()
-	m.wait.begin(m.traced)
-	defer func() {
-		m.wait.over(errPanicked) // if the change does
-		m.endTurn(errPanicked)
-	}()
+	m.turn.begin(m.traced)
+	defer m.turn.stop(errPanicked) // if the change does
 	for {
-		next, err := m.await(waited)
+		s, err := m.await(waited, func() bool { return c.lines.quit(m) })
 		if err != nil {
-			m.wait.over(err)
-			m.endTurn(err)
+			m.turn.stop(err)
 			return err
 		}
-		switch next {
+		switch s.next {
 		case turnLead:
-			m.endTurn(errApart)
-			return m.lead()
+			m.turn.part(errApart)
+			return c.lead(m)
 		case turnApart:
 			if err := m.served(); err != nil {
-				m.wait.over(err)
-				m.endTurn(err)
+				m.turn.stop(err)
 				return err
 			}
 			fallthrough
 		case turnAlone:
-			m.endTurn(errApart)
+			m.turn.part(errApart)
 			return m.alone(combinedAlone)
 		case turnDone:
-			m.wait.over(nil)
-			m.endTurn(m.err)
-			return m.err
+			m.turn.over(nil)
+			m.turn.part(s.err)
+			return s.err
 		case turnChange:
-			m.beginTurn()
-			if in, alone := m.round.step(m); alone != "" {
-				m.endTurn(errApart)
-				return m.alone(alone)
-			} else if !in {
-				m.endTurn(m.own)
-				return m.own
+			m.turn.share(m.traced)
+			if t := s.change(); t.alone != "" {
+				m.turn.part(errApart)
+				return m.alone(t.alone)
+			} else if !t.in {
+				m.turn.part(t.err)
+				return t.err
 			}
 		}
 	}
@@ -61,13 +56,13 @@ func (m *member) join(traced context.Context) error {
 var errApart = errors.New("guard: the call runs in a transaction of its own")
 
 // lead acquires the lock, and runs the crew that has gathered meanwhile.
-func (m *member) lead() error {
+func (c *crews) lead(m *member) error {
 	r := m.caller.run()
 	defer r.leave()
 	taken := false
 	take := func(n int) []*member {
 		taken = true
-		return m.lines.take(m, n)
+		return c.lines.take(m, n)
 	}
 	defer func() {
 		if !taken { // somebody else acquires it
@@ -81,17 +76,38 @@ func (m *member) lead() error {
 	if r.keys.without() != nil {
 		others = 0 // without the lock each has its own race to win
 	}
-	crew := take(others)
-	if len(crew) == 0 {
+	all := take(others)
+	if len(all) == 0 {
 		r.reporter.metrics.crewSize.Observe(1)
-		m.wait.became = combinedAlone
+		m.turn.became = combinedAlone
 		return m.caller.attempts(r)
 	}
-	return share(m, crew, r)
+	return c.share(m, all, r)
 }
 
-// alone runs the call in transactions of its own, after its turn or in its place.
-func (m *member) alone(how string) error {
-	m.wait.became = how
-	return m.caller.alone()
+// share runs a crew and returns the answer of its leader, whose run has the lock.
+func (c *crews) share(leader *member, others []*member, r *run) error {
+	k := &crew{crews: c, all: append([]*member{leader}, others...), run: r}
+	defer k.scatter() // if somebody's code panics
+	r.handTo(k)
+	leader.turn.became = combinedShared
+	for {
+		cut := k.attempt()
+		if cut && leader.ctx.Err() != nil {
+			return k.handOver()
+		}
+		if cut || r.series.again() {
+			k.dismiss()
+			continue
+		}
+		if k.end() {
+			if leader.part.apart {
+				if err := leader.served(); err != nil {
+					return err
+				}
+			}
+			return leader.alone(combinedAlone)
+		}
+		return k.err
+	}
 }

@@ -17,14 +17,26 @@ import (
 // maxCrew is how many calls share a transaction at most.
 const maxCrew = 128
 
+// turnTime is how long all changes of a crew may take. Whoever takes longer runs alone,
+// and those behind it are in the next crew.
+const turnTime = 10 * time.Millisecond
+
+// crews is what the crews of a Guard share.
+type crews struct {
+	lines    lines[*member]
+	folding  folding
+	turnTime time.Duration
+}
+
 // A crew is the calls that share a transaction. The first one leads: it has the lock, and
 // runs the transaction.
 type crew struct {
 	noClaims           // the members claim
+	crews    *crews    // of the Guard
 	all      []*member // without those who have left, or have an answer
 	run      *run      // of the leader
-	cut      context.CancelCauseFunc
-	begun    time.Time // when the last attempt did
+	err      error     // what the leader's call returns
+	patience *patience // of the last attempt
 	saved    bool      // the last attempt has saved the rows, and may have committed them
 
 	inserts bool      // they insert rows, those of their requests included
@@ -39,47 +51,17 @@ var errOrphaned = fmt.Errorf("%w: the caller that ran the transaction has panick
 // errNoChange has the transaction rolled back: all changes have failed.
 var errNoChange = errors.New("guard: no change was made")
 
-// errImpatient is the cause of an attempt's end: see crew.watch.
-var errImpatient = errors.New("guard: a caller who shares the transaction does not wait any longer")
-
-// share runs a crew and returns the answer of its leader, whose run has the lock.
-func share(leader *member, others []*member, r *run) error {
-	k := &crew{all: append([]*member{leader}, others...), run: r}
-	defer k.scatter() // if somebody's code panics
-	r.handTo(k)
-	leader.wait.became = combinedShared
-	for {
-		impatient := k.attempt()
-		if impatient && leader.ctx.Err() != nil {
-			return k.handOver()
-		}
-		if impatient || r.series.again() {
-			k.dismiss()
-			continue
-		}
-		if k.end() {
-			if leader.apart {
-				if err := leader.served(); err != nil {
-					return err
-				}
-			}
-			return leader.alone(combinedAlone)
-		}
-		return leader.err
-	}
-}
-
 // attempt runs the transaction once, on a context that ends with the lock. It reports whether
 // a caller who does not wait any longer has cut it short.
-func (k *crew) attempt() (impatient bool) {
+func (k *crew) attempt() (cut bool) {
 	ctx, cancel := k.run.keys.within(k.run.ctx)
 	defer cancel()
-	ctx, cut := context.WithCancelCause(ctx)
-	defer cut(context.Canceled)
-	k.cut, k.begun, k.saved, k.run.count = cut, time.Now(), false, len(k.all)
-	defer k.watch(k.all[0])()
+	ctx, k.patience = newPatience(ctx)
+	defer k.patience.end()
+	k.saved, k.run.count = false, len(k.all)
+	defer k.patience.watch(k.all[0].ctx)()
 	e := k.run.series.attempt(scope{ctx, &k.run.keys}, k.work)
-	return e.outcome == notify.OutcomeRolledBack && e.finding == nil && errors.Is(context.Cause(ctx), errImpatient)
+	return e.outcome == notify.OutcomeRolledBack && e.finding == nil && impatient(ctx)
 }
 
 // dismiss answers those who do not wait any longer, before another attempt, and lets the
@@ -91,8 +73,7 @@ func (k *crew) dismiss() {
 		if m == leader || m.ctx.Err() == nil || !m.use() {
 			return false
 		}
-		m.err = m.ctx.Err()
-		m.turn <- turnDone
+		m.signal(signal{next: turnDone, err: m.ctx.Err()})
 		return true
 	})
 }
@@ -106,15 +87,20 @@ func (k *crew) handOver() error {
 	err := k.run.finish(e)
 	others := k.all[1:]
 	k.all = nil
-	leader.lines.giveBack(leader.key, others)
+	k.giveBack(others)
 	return err
+}
+
+// giveBack puts members whose turn did not come back into the line.
+func (k *crew) giveBack(members []*member) {
+	k.crews.lines.giveBack(k.run.turn.key, members)
 }
 
 // work is the operation of the crew's transaction.
 func (k *crew) work(ctx context.Context, tx *gorm.DB) error {
 	t := dbtx.FromContext(ctx)
 	leader := k.all[0]
-	f, err := foldAll(ctx, t, tx, &leader.lines.folding, leader.steps)
+	f, err := foldAll(ctx, t, tx, &k.crews.folding, leader.steps)
 	if err != nil {
 		return err
 	}
@@ -122,13 +108,10 @@ func (k *crew) work(ctx context.Context, tx *gorm.DB) error {
 	if err := k.protect(t); err != nil {
 		return err
 	}
-	r := &round{leader: leader, fold: f, tx: t, crew: k, all: slices.Clone(k.all), over: make(chan struct{})}
-	for _, m := range k.all {
-		m.round, m.in = r, false
-	}
+	r := newRound(k.all, f, t, k.patience, k.giveBack)
 	defer r.close()
 	defer func() { k.all = r.members() }() // the others are not ours any longer
-	r.turns(leader.lines.turnTime)
+	r.turns(k.crews.turnTime)
 	if err := claimFor(t, r.members()); err != nil {
 		return err
 	}
@@ -155,7 +138,7 @@ func (k *crew) protect(t *dbtx.Tx) error {
 	for i, m := range k.asked {
 		rows[i] = m.inserts()
 		if i > 0 {
-			defer k.watch(m)()
+			defer k.patience.watch(m.ctx)()
 		}
 	}
 	apart, err := t.ProtectEach(rows)
@@ -163,10 +146,10 @@ func (k *crew) protect(t *dbtx.Tx) error {
 		return err
 	}
 	k.all = k.asked[:1:1]
-	k.asked[0].apart = k.asked[0].apart || apart[0]
+	k.asked[0].part.apart = k.asked[0].part.apart || apart[0]
 	for i, m := range k.asked[1:] {
 		if apart[i+1] {
-			m.turn <- turnApart
+			m.signal(signal{next: turnApart})
 		} else {
 			k.all = append(k.all, m)
 		}

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"context"
 	"errors"
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/internal/dbtx"
@@ -30,7 +31,7 @@ func (k *crew) end() (alone bool) {
 	case err == errNoChange: //nolint:errorlint // and no more went wrong
 		err = nil // each has its own
 	}
-	alone = k.all[0].apart
+	alone = k.all[0].part.apart
 	k.answer(err)
 	return alone
 }
@@ -51,8 +52,18 @@ func (k *crew) met(e ending) (met []*member, own bool) {
 		return nil, false
 	}
 	calls := k.run.series.tx.Met()
-	met = slices.DeleteFunc(k.those(calls), func(m *member) bool { return m.foreign })
+	met = slices.DeleteFunc(k.those(calls), func(m *member) bool { return m.serves.foreign() })
 	return met, len(calls) > 0 || e.finding.conflict.Kind == dbguard.Duplicate
+}
+
+// foreign reports whether all requests that a conflict is about were served under other keys.
+func (k *crew) foreign(ctx context.Context) bool {
+	met := k.those(k.run.series.tx.Met())
+	all := len(met) > 0
+	for _, m := range met {
+		all = m.serves.find(ctx) && all
+	}
+	return all
 }
 
 // those returns the members that the transaction knows by numbers, without those who are
@@ -73,7 +84,7 @@ func (k *crew) told(e ending, met []*member, own bool) int {
 		return max(1, len(met))
 	case e.outcome == notify.OutcomeCommitted:
 		return k.made
-	case k.all[0].apart:
+	case k.all[0].part.apart:
 		return len(k.all) - 1
 	}
 	return len(k.all)
@@ -82,13 +93,10 @@ func (k *crew) told(e ending, met []*member, own bool) int {
 // intercept answers those whose rows another caller has written, too. The others run alone.
 // It reports whether the leader does.
 func (k *crew) intercept(err error, met []*member) (alone bool) {
-	for _, m := range met {
-		m.err = err
-		if m != k.all[0] {
-			m.turn <- turnDone
-		}
-	}
 	leads := k.all[0]
+	for _, m := range met {
+		k.conclude(m, leads, err)
+	}
 	k.all = slices.DeleteFunc(k.all, func(m *member) bool { return m != leads && slices.Contains(met, m) })
 	k.scatter()
 	return !slices.Contains(met, leads)
@@ -99,13 +107,12 @@ func (k *crew) intercept(err error, met []*member) (alone bool) {
 func (k *crew) answer(err error) {
 	all := k.all
 	k.all = nil
-	for i, m := range all {
-		if m.err = err; err == nil {
-			m.err = m.own
+	for _, m := range all {
+		answer := err
+		if err == nil {
+			answer = m.part.own
 		}
-		if i > 0 {
-			m.turn <- turnDone
-		}
+		k.conclude(m, all[0], answer)
 	}
 }
 
@@ -117,13 +124,20 @@ func (k *crew) scatter() {
 	for _, m := range all[min(1, len(all)):] {
 		switch outcome := k.run.series.last.outcome; {
 		case outcome == notify.OutcomeCommitted:
-			m.err = m.own
-			m.turn <- turnDone
+			m.signal(signal{next: turnDone, err: m.part.own})
 		case outcome == notify.OutcomeUnknown, outcome == "" && k.saved:
-			m.err = errOrphaned
-			m.turn <- turnDone
+			m.signal(signal{next: turnDone, err: errOrphaned})
 		default:
-			m.turn <- turnAlone
+			m.signal(signal{next: turnAlone})
 		}
 	}
+}
+
+// conclude ends the call of a member: it notes what that returns: the leader runs the crew, the others wait for it.
+func (k *crew) conclude(m, leader *member, err error) {
+	if m == leader {
+		k.err = err
+		return
+	}
+	m.signal(signal{next: turnDone, err: err})
 }

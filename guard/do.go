@@ -67,7 +67,7 @@ func (g *Guard) observed(ctx context.Context, c *call) (err error) {
 		end(err)
 	}()
 	if m != nil {
-		err = m.join(traced)
+		err = g.crews.join(m, traced)
 	} else {
 		err = c.alone()
 	}

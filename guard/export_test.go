@@ -5,9 +5,9 @@ import "time"
 // Queued returns how many callers wait to share a transaction under key, apart from the
 // one that leads.
 func (g *Guard) Queued(key string) int {
-	g.lines.mu.Lock()
-	defer g.lines.mu.Unlock()
-	if at := g.lines.of[key]; at != nil {
+	g.crews.lines.mu.Lock()
+	defer g.crews.lines.mu.Unlock()
+	if at := g.crews.lines.of[key]; at != nil {
 		return len(at.queue)
 	}
 	return 0
@@ -17,11 +17,11 @@ func (g *Guard) Queued(key string) int {
 func (g *Guard) NoTurnLimit() { g.TurnLimit(time.Hour) }
 
 // TurnLimit sets how long the changes of a crew may take.
-func (g *Guard) TurnLimit(d time.Duration) { g.lines.turnTime = d }
+func (g *Guard) TurnLimit(d time.Duration) { g.crews.turnTime = d }
 
 // Lines returns for how many keys callers wait.
 func (g *Guard) Lines() int {
-	g.lines.mu.Lock()
-	defer g.lines.mu.Unlock()
-	return len(g.lines.of)
+	g.crews.lines.mu.Lock()
+	defer g.crews.lines.mu.Unlock()
+	return len(g.crews.lines.of)
 }

@@ -22,7 +22,7 @@ type Guard struct {
 	running  *running
 	reporter *reporter
 	layer    *firstLayer
-	lines    *lines
+	crews    *crews
 	metrics  *metrics
 	halt     context.CancelFunc // of what runs between operations
 }
@@ -59,7 +59,7 @@ func New(db *gorm.DB, locker *lock.Locker, cfg Config) (*Guard, error) {
 			cfg:      cfg,
 			metrics:  m,
 		},
-		lines:   &lines{turnTime: turnTime, folding: folding{db: db}, of: make(map[string]*line)},
+		crews:   &crews{turnTime: turnTime, folding: folding{db: db}},
 		metrics: m,
 		halt:    halt,
 	}

@@ -1,66 +1,79 @@
 package guard
 
 import (
+	"slices"
 	"sync"
-	"time"
 )
 
-// lines are the callers that wait to share a transaction, by key.
-type lines struct {
-	turnTime time.Duration // see turnTime
-	folding  folding
+// queued is what a line knows of those who stand in it.
+type queued interface {
+	comparable
+	place() *waiter
+}
 
+// lines are the callers that wait to share a transaction, by key. The zero value has none.
+type lines[W queued] struct {
 	mu sync.Mutex
-	of map[string]*line
+	of map[string]*line[W]
 }
 
 // A line exists while just one of its callers leads: that one acquires the lock for all.
-type line struct{ queue []*member }
+type line[W queued] struct{ queue []W }
 
-// join adds m to the line of its key. It reports whether m leads.
-func (l *lines) join(m *member) bool {
+// join adds w to the line of its key. It reports whether w leads.
+func (l *lines[W]) join(w W) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if at := l.of[m.key]; at != nil {
-		at.queue = append(at.queue, m)
+	key := w.place().key
+	if at := l.of[key]; at != nil {
+		at.queue = append(at.queue, w)
 		return false
 	}
-	l.of[m.key] = new(line)
+	l.begin(key)
 	return true
 }
 
-// quit takes m out of its line. It reports false if m's turn has come.
-func (l *lines) quit(m *member) bool {
+// begin returns a new line. The caller holds l.mu.
+func (l *lines[W]) begin(key string) *line[W] {
+	if l.of == nil {
+		l.of = make(map[string]*line[W])
+	}
+	at := new(line[W])
+	l.of[key] = at
+	return at
+}
+
+// quit takes w out of its line. It reports false if w's turn has come.
+func (l *lines[W]) quit(w W) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	at := l.of[m.key]
+	at := l.of[w.place().key]
 	if at == nil {
 		return false
 	}
-	for i, other := range at.queue {
-		if other == m {
-			at.queue = append(at.queue[:i], at.queue[i+1:]...)
-			return true
-		}
+	i := slices.Index(at.queue, w)
+	if i < 0 {
+		return false
 	}
-	return false
+	at.queue = slices.Delete(at.queue, i, i+1)
+	return true
 }
 
 // take returns the next in the line who do what the leader does, at most n, and lets the
 // first of the rest lead.
-func (l *lines) take(leader *member, n int) (crew []*member) {
+func (l *lines[W]) take(leader W, n int) (crew []W) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	key := leader.key
+	key, shape := leader.place().key, leader.place().shape
 	at := l.of[key]
 	rest := at.queue[:0]
-	for _, m := range at.queue {
-		switch {
-		case m.gone():
-		case len(crew) < n && m.shape == leader.shape:
-			crew = append(crew, m)
+	for _, w := range at.queue {
+		switch p := w.place(); {
+		case p.gone():
+		case len(crew) < n && p.shape == shape:
+			crew = append(crew, w)
 		default:
-			rest = append(rest, m)
+			rest = append(rest, w)
 		}
 	}
 	clear(at.queue[len(rest):])
@@ -69,37 +82,38 @@ func (l *lines) take(leader *member, n int) (crew []*member) {
 	return crew
 }
 
-// promote has the first of a line lead, or removes an empty one. The caller holds l.mu.
-func (l *lines) promote(key string, at *line) {
+// promote lets the first of a line lead, or removes an empty one. The caller holds l.mu.
+func (l *lines[W]) promote(key string, at *line[W]) {
 	for len(at.queue) > 0 {
-		next := at.queue[0]
+		next := at.queue[0].place()
 		at.queue = at.queue[1:]
 		if next.use() {
-			next.turn <- turnLead
+			next.signal(signal{next: turnLead})
 			return
 		}
 	}
 	delete(l.of, key)
 }
 
-// giveBack puts members whose turn did not come at the head of their line. Those who do
+// giveBack puts callers whose turn did not come at the head of their line. Those who do
 // not wait any longer try once more alone.
-func (l *lines) giveBack(key string, members []*member) {
+func (l *lines[W]) giveBack(key string, back []W) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var waiting []*member
-	for _, m := range members {
-		if m.spare(); m.waits() {
-			waiting = append(waiting, m)
+	var waiting []W
+	for _, w := range back {
+		p := w.place()
+		if p.spare(); p.waits() {
+			waiting = append(waiting, w)
 		} else {
-			m.turn <- turnAlone
+			p.signal(signal{next: turnAlone})
 		}
 	}
 	if at := l.of[key]; at != nil {
 		at.queue = append(waiting, at.queue...)
 		return
 	}
-	at := &line{queue: waiting}
-	l.of[key] = at
+	at := l.begin(key)
+	at.queue = waiting
 	l.promote(key, at)
 }

@@ -8,17 +8,14 @@ import (
 	"github.com/belaygo/belay/internal/dbtx"
 )
 
-// turnTime is how long all changes of a crew may take. Whoever takes longer runs alone,
-// and those behind it are in the next crew.
-const turnTime = 10 * time.Millisecond
-
 // A round is one attempt of a crew: the members make their changes one after the other,
 // each on its own goroutine.
 type round struct {
-	leader *member
-	fold   *folded
-	tx     *dbtx.Tx
-	crew   *crew
+	leader   *member
+	fold     *folded
+	tx       *dbtx.Tx
+	patience *patience
+	giveBack func([]*member) // those whose turn has not come
 
 	mu    sync.Mutex
 	all   []*member
@@ -28,13 +25,22 @@ type round struct {
 	stops []func()
 }
 
+// newRound returns a round of members, the first of whom leads. It gives back those whose turn
+// has not come.
+func newRound(all []*member, f *folded, t *dbtx.Tx, p *patience, giveBack func([]*member)) *round {
+	for _, m := range all {
+		m.part.in = false
+	}
+	return &round{leader: all[0], fold: f, tx: t, patience: p, giveBack: giveBack, all: slices.Clone(all), over: make(chan struct{})}
+}
+
 // turns lets all make their changes, the leader first, for at most d. If the leader's
 // code panics, the others are given back.
 func (r *round) turns(d time.Duration) {
 	timer := time.AfterFunc(d, r.end)
 	defer timer.Stop()
 	defer r.end()
-	if !r.leader.apart {
+	if !r.leader.part.apart {
 		r.change(r.leader)
 	}
 	r.pass()
@@ -42,16 +48,15 @@ func (r *round) turns(d time.Duration) {
 }
 
 // step makes m's change, and gives the turn to the next member.
-func (r *round) step(m *member) (in bool, alone string) {
+func (r *round) step(m *member) tried {
 	defer r.pass() // also if m's code panics, or ends its goroutine
 	return r.change(m)
 }
 
-// change makes m's change. in reports whether the change is one of the crew's; alone says
-// why it is made alone, if it has to be.
-func (r *round) change(m *member) (in bool, alone string) {
-	if m.own = m.ctx.Err(); m.own != nil {
-		return false, ""
+// change makes m's change.
+func (r *round) change(m *member) tried {
+	if m.part.own = m.ctx.Err(); m.part.own != nil {
+		return tried{err: m.part.own}
 	}
 	adopt, undo, err := r.fold.try(m.ctx, m.steps)
 	r.mu.Lock()
@@ -60,17 +65,17 @@ func (r *round) change(m *member) (in bool, alone string) {
 		if err == nil {
 			undo()
 		}
-		return false, combinedSlow
+		return tried{alone: combinedSlow}
 	}
 	if err == errHides { //nolint:errorlint // of try itself
-		m.apart = true
-		return false, combinedAlone
+		m.part.apart = true
+		return tried{alone: combinedAlone}
 	}
-	if m.in, m.own = true, m.serves.own(err); err == nil {
+	if m.part.in, m.part.own = true, m.serves.own(err); err == nil {
 		adopt(r.tx)
-		r.stops = append(r.stops, r.crew.watch(m))
+		r.stops = append(r.stops, r.patience.watch(m.ctx))
 	}
-	return true, ""
+	return tried{in: true}
 }
 
 // pass gives the turn to the next member.
@@ -82,7 +87,7 @@ func (r *round) pass() {
 	}
 	for r.next++; r.next < len(r.all); r.next++ {
 		if m := r.all[r.next]; m.use() {
-			m.turn <- turnChange
+			m.signal(signal{next: turnChange, change: func() tried { return r.step(m) }})
 			return
 		}
 	}
@@ -93,7 +98,7 @@ func (r *round) pass() {
 // end ends the turns, and gives those back whose turn has not come.
 func (r *round) end() {
 	if late := r.cutOff(); len(late) > 0 {
-		r.leader.lines.giveBack(r.leader.key, late)
+		r.giveBack(late)
 	}
 }
 
@@ -124,5 +129,5 @@ func (r *round) close() {
 func (r *round) members() []*member {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(r.all), func(m *member) bool { return !m.in && m != r.leader })
+	return slices.DeleteFunc(slices.Clone(r.all), func(m *member) bool { return !m.part.in && m != r.leader })
 }

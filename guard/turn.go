@@ -14,6 +14,7 @@ type turn struct {
 	begun    time.Time       // when the call did
 	waiting  context.Context // of the wait that was begun last
 	end      func(error)     // nil unless the call waits
+	parted   func(error)     // ends the step in the transaction of another caller, nil if there is none
 	waited   bool            // it has, once
 	became   string          // with Combine: see combinedShared; empty until there is a transaction
 }
@@ -39,4 +40,28 @@ func (t *turn) over(err error) {
 		t.metrics.lockWait.Observe(time.Since(t.begun).Seconds())
 	}
 	end(err)
+}
+
+// share notes that the wait for the lock is over, and that for the COMMIT of another caller's
+// transaction begins.
+func (t *turn) share(ctx context.Context) {
+	t.over(nil)
+	t.became = combinedShared
+	if t.parted == nil {
+		_, t.parted = t.observer.Start(ctx, StepTransaction, t.key)
+	}
+}
+
+// part notes how the call's part in that transaction ends, if it has one.
+func (t *turn) part(err error) {
+	if end := t.parted; end != nil {
+		t.parted = nil
+		end(err)
+	}
+}
+
+// stop notes the end of whatever the call waits for.
+func (t *turn) stop(err error) {
+	t.over(err)
+	t.part(err)
 }

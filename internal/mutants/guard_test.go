@@ -111,9 +111,9 @@ var guardMutants = []mutant{
 		name:  "crew-answers-before-the-commit",
 		loses: "A caller is told that all is done when another's change has not been made yet.",
 		file:  "guard/round.go",
-		old:   `	if m.in, m.own = true, m.serves.own(err); err == nil {`,
-		new: `	if m.in, m.own = true, m.serves.own(err); err == nil && m != r.leader {
-		m.turn <- turnDone
+		old:   `	if m.part.in, m.part.own = true, m.serves.own(err); err == nil {`,
+		new: `	if m.part.in, m.part.own = true, m.serves.own(err); err == nil && m != r.leader {
+		m.signal(signal{next: turnDone})
 	}
 	if err == nil {`,
 		tests:  "guard TestCombineAwaitsTheCommit",
@@ -123,7 +123,7 @@ var guardMutants = []mutant{
 		name:   "leader-of-a-crew-is-not-watched",
 		loses:  "A silent database holds the caller that leads a crew for minutes after its context has ended.",
 		file:   "guard/crew.go",
-		old:    `	defer k.watch(k.all[0])()`,
+		old:    `	defer k.patience.watch(k.all[0].ctx)()`,
 		new:    ``,
 		tests:  "guard TestCombineHoldsNobodyAtASilentDatabase",
 		panics: true,
@@ -159,18 +159,18 @@ var guardMutants = []mutant{
 		old: `	if at == nil {
 		return false
 	}
-	for i`,
+	i :=`,
 		new: `	if at == nil {
 		return true
 	}
-	for i`,
+	i :=`,
 		tests: "internal/sim TestCrews",
 	},
 	{
 		name:  "late-caller-is-counted",
 		loses: "An event counts a caller whose change came too late for the crew.",
 		file:  "guard/round.go",
-		old:   `return !m.in && m != r.leader })`,
+		old:   `return !m.part.in && m != r.leader })`,
 		new:   `return false })`,
 		tests: "internal/sim TestCrews",
 	},
