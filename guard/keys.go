@@ -187,7 +187,11 @@ func (s *keySet) settle(o notify.Outcome, done bool) []loss {
 		}
 		return nil
 	}
-	parallel.Do(len(s.holds), func(i int) { s.release(&s.holds[i], done) })
+	if len(s.holds) == 1 { // without the closure's allocation
+		s.release(&s.holds[0], done)
+	} else {
+		parallel.Do(len(s.holds), func(i int) { s.release(&s.holds[i], done) })
+	}
 	var gone []loss
 	for i := range s.holds {
 		if h := &s.holds[i]; h.gone != nil {
