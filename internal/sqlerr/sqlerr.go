@@ -44,6 +44,9 @@ func IsMySQL(err error, numbers ...uint16) bool { return slices.Contains(numbers
 
 // Postgres returns the SQLSTATE of a PostgreSQL error, or "".
 func Postgres(err error) string {
+	if err == nil { // as most often, without e's allocation
+		return ""
+	}
 	var e interface{ SQLState() string }
 	if errors.As(err, &e) {
 		return e.SQLState()
