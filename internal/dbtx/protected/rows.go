@@ -66,13 +66,16 @@ func (p *Rows) of(key string) *keyRows {
 			return k
 		}
 	}
-	k := &keyRows{key: key, named: make(map[string]bool)}
+	k := &keyRows{key: key}
 	p.keys = append(p.keys, k)
 	return k
 }
 
 func (k *keyRows) add(r *Row) {
 	if r.Named {
+		if k.named == nil {
+			k.named = make(map[string]bool)
+		}
 		k.named[r.Table] = true
 	}
 	if r.Followed || r.Kept {
@@ -169,6 +172,9 @@ func (p *Rows) HasNamed(key, table string) bool {
 func (p *Rows) In(table string) []*Row { return p.ofTable(p.All(), table) }
 
 func (p *Rows) ofTable(rows []*Row, table string) (found []*Row) {
+	if !slices.ContainsFunc(rows, func(r *Row) bool { return !p.sameTable(r.Table, table) }) {
+		return slices.Clip(rows) // most often, and without an allocation
+	}
 	for _, r := range rows {
 		if p.sameTable(r.Table, table) {
 			found = append(found, r)
