@@ -31,8 +31,10 @@ func (e *Engine) acquire(ctx context.Context, r lock.Request, ttl time.Duration)
 	name := e.lockName(r.Key)
 	cmd := &command{
 		script: acquireScript, name: name,
-		args:   []any{r.Owner, ttl.Milliseconds(), e.id, r.Waits && e.waker.listens(name)},
-		marker: e.beside("done", name), readMarker: r.UnlessMarked,
+		args: []any{r.Owner, ttl.Milliseconds(), e.id, r.Waits && e.waker.listens(name)},
+	}
+	if r.UnlessMarked {
+		cmd.marker, cmd.readMarker = e.beside("done", name), true
 	}
 	if r.Waits {
 		cmd.line = e.lineOf(name)

@@ -10,13 +10,18 @@ func (e *Engine) lockName(key string) string { return e.cfg.Prefix + key }
 // have different names.
 func (e *Engine) beside(what, name string) string {
 	if strings.Contains(name, "{") {
-		what += ":"
+		return e.cfg.Prefix + "belay_" + what + "::" + name
 	}
-	return e.cfg.Prefix + "belay_" + what + ":" + tagged(name)
+	return e.cfg.Prefix + "belay_" + what + ":{" + name + "}"
 }
 
 // channel is where Redisson clients listen for the release of a lock.
-func channel(name string) string { return "redisson_lock__channel:" + tagged(name) }
+func channel(name string) string {
+	if strings.Contains(name, "{") {
+		return "redisson_lock__channel:" + name
+	}
+	return "redisson_lock__channel:{" + name + "}"
+}
 
 // tagged returns name with the hash tag that decides its slot: its own, or the whole name.
 func tagged(name string) string {

@@ -34,11 +34,14 @@ func (e *Engine) releaseOf(name string, r lock.Request, leaves string) *command 
 	if r.Quiet {
 		tells = ""
 	}
-	return &command{
+	cmd := &command{
 		script: releaseScript, name: name, line: e.lineOf(name),
-		args:   []any{r.Owner, tells, e.topology.publish(), e.waker.listens(name), leaves},
-		marker: e.beside("done", name), setMarker: r.Mark,
+		args: []any{r.Owner, tells, e.topology.publish(), e.waker.listens(name), leaves},
 	}
+	if r.Mark > 0 {
+		cmd.marker, cmd.setMarker = e.beside("done", name), r.Mark
+	}
+	return cmd
 }
 
 // undoAcquire releases a lock that was granted, but must not be used.
