@@ -60,7 +60,7 @@ func (t *Tx) doom(err error) {
 	if dialect.IsAltered(err) {
 		t.database.catalogue.Forget()
 	}
-	if err != nil && (t.dialect.Poisons(err) || t.rolledBack(err)) {
+	if err != nil && (t.dialect.Poisons(err) || t.rolledBack(err) || t.endedBy(err)) {
 		if dialect.FromServer(err) {
 			t.routines.undone.Store(true)
 		}
@@ -74,6 +74,16 @@ func (t *Tx) rolledBack(err error) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return !t.ended && t.conn.Session.RolledBack(err)
+}
+
+// endedBy reports whether SQLite has ended the transaction as it refused a row: later
+// statements would be committed alone. Within a transaction it refuses a BEGIN.
+func (t *Tx) endedBy(err error) bool {
+	if t.dialect.Name != "sqlite" || !dialect.IsConstraint(err) || t.hasEnded() || t.exec(t.conn, "BEGIN") != nil {
+		return false
+	}
+	_ = t.exec(t.conn, "ROLLBACK")
+	return true
 }
 
 // abortedBy replaces the driver's error, which aborted the transaction, by its

@@ -43,6 +43,10 @@ func IsLocked(err error) bool {
 	return sqlerr.IsMySQL(err, erLockNowait, erLockWaitTimeout) || sqlerr.IsPostgres(err, pgLocked)
 }
 
+// IsConstraint reports that SQLite has refused a row. It may have ended the transaction, too:
+// ON CONFLICT ROLLBACK and RAISE(ROLLBACK) do.
+func IsConstraint(err error) bool { return sqlerr.IsSQLite(err, sqliteConstraint) }
+
 // IsNoSavepoint reports that a transaction has no savepoint of a name.
 func IsNoSavepoint(err error) bool { return sqlerr.IsMySQL(err, erNoSavepoint) }
 

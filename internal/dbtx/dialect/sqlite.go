@@ -6,6 +6,7 @@ const (
 	sqliteLocked = 6
 	sqliteIO     = 10
 
+	sqliteConstraint   = 19
 	sqliteConstraintPK = 1555
 	sqliteConstraintUQ = 2067
 	sqliteBusySnapshot = 517
