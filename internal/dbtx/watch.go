@@ -48,6 +48,9 @@ func (t *Tx) noteSent(st sqltext.Statement) {
 		t.reset = true
 		t.database.sessions.ForgetOf(t.conn.SQL)
 	}
+	if t.dialect.Name == "postgres" && st.SetsPath() {
+		t.reader.Move()
+	}
 	switch last := st.Last(); st.Words()[0] {
 	case "SAVEPOINT":
 		t.saved = true
@@ -65,6 +68,7 @@ func (t *Tx) rolledBackTo(savepoint string) {
 	t.aborted = nil
 	t.mu.Unlock()
 	t.journal.RolledBackTo(savepoint)
+	t.reader.MoveBack()
 	if t.dialect.Aborts {
 		t.judge.Resume()
 	}

@@ -43,7 +43,7 @@ type answer[T any] struct {
 // has used remains valid while Begun is the same, even if it is forgotten: PostgreSQL
 // may read nothing later in the transaction.
 type Tables struct {
-	Known *Cache
+	Known func() *Cache
 	Begun time.Time                         // when the transaction began
 	Open  func() (db *gorm.DB, done func()) // returns a session for one read
 }
@@ -51,7 +51,7 @@ type Tables struct {
 // Indexes returns the unique indexes of a table, and remembers them unless there are
 // none: the table may not have been made yet.
 func (t Tables) Indexes(table string) ([]Index, error) {
-	return remembered(t, &t.Known.indexes, table, Indexes, func(all []Index) bool { return len(all) == 0 })
+	return remembered(t, &t.Known().indexes, table, Indexes, func(all []Index) bool { return len(all) == 0 })
 }
 
 // Column returns a column of a table, and remembers all of them.
@@ -67,19 +67,19 @@ func (t Tables) Exists(table string) (bool, error) {
 }
 
 func (t Tables) columns(table string) (map[string]Column, error) {
-	return remembered(t, &t.Known.columns, table, Columns, func(all map[string]Column) bool { return len(all) == 0 })
+	return remembered(t, &t.Known().columns, table, Columns, func(all map[string]Column) bool { return len(all) == 0 })
 }
 
 // Facts returns the facts of a table, and remembers them. If they cannot be read, it
 // returns those that prove least.
 func (t Tables) Facts(table string) Facts {
-	known, err := remembered(t, &t.Known.facts, table, FactsOf, func(Facts) bool { return false })
+	known, err := remembered(t, &t.Known().facts, table, FactsOf, func(Facts) bool { return false })
 	if err == nil {
 		return known
 	}
 	known = Facts{Transactional: true, Triggers: true, Alters: true, Cascades: true, Rewritten: anyColumn}
 	if dialect.IsMissing(err) { // it knows no such catalogue
-		t.Known.facts.Store(table, answer[Facts]{known, time.Now()})
+		t.Known().facts.Store(table, answer[Facts]{known, time.Now()})
 	}
 	return known
 }
@@ -89,7 +89,7 @@ func (t Tables) isCurrent(at time.Time) bool {
 	if t.Begun.Sub(at) >= maxAge {
 		return false
 	}
-	altered := t.Known.altered.Load()
+	altered := t.Known().altered.Load()
 	return altered == nil || at.After(*altered) || !t.Begun.After(*altered)
 }
 

@@ -17,7 +17,8 @@ import (
 func TestFactsAreReadAgain(t *testing.T) {
 	db := testdb.OpenPostgres(t, teststack.Postgres(t)+"&lock_timeout=50")
 	testdb.WantNil(t, db.Exec("CREATE TABLE plain (id INT PRIMARY KEY)").Error)
-	tables := catalogue.Tables{Known: new(catalogue.Cache), Open: func() (*gorm.DB, func()) {
+	known := new(catalogue.Cache)
+	tables := catalogue.Tables{Known: func() *catalogue.Cache { return known }, Open: func() (*gorm.DB, func()) {
 		return db.WithContext(context.Background()), func() {}
 	}}
 	testdb.WantNil(t, db.Transaction(func(tx *gorm.DB) error {
@@ -42,7 +43,7 @@ func TestIndexesAreReadAgain(t *testing.T) {
 		testdb.WantNil(t, db.Exec("CREATE UNIQUE INDEX plain_no ON plain (no)").Error)
 		known := new(catalogue.Cache)
 		at := func(begun time.Time) int {
-			indexes, err := catalogue.Tables{Known: known, Begun: begun, Open: func() (*gorm.DB, func()) { return db, func() {} }}.Indexes("plain")
+			indexes, err := catalogue.Tables{Known: func() *catalogue.Cache { return known }, Begun: begun, Open: func() (*gorm.DB, func()) { return db, func() {} }}.Indexes("plain")
 			testdb.WantNil(t, err)
 			return len(indexes)
 		}

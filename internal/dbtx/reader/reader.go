@@ -21,6 +21,8 @@ type Reader struct {
 	catalogue.Tables
 
 	db      atomic.Pointer[gorm.DB] // a session on the connection
+	known   atomic.Pointer[catalogue.Cache]
+	moved   atomic.Bool
 	context func() (context.Context, context.CancelFunc)
 	schemas sync.Map // table name → schema, of tables that are named without one
 }
@@ -30,7 +32,8 @@ type Reader struct {
 func New(db *gorm.DB, d dialect.Dialect, s dialect.Session, known *catalogue.Cache, ctx func() (context.Context, context.CancelFunc)) *Reader {
 	q := &Reader{Dialect: d, Session: s, context: ctx}
 	q.Use(db)
-	q.Tables = catalogue.Tables{Known: known, Begun: time.Now(), Open: func() (*gorm.DB, func()) {
+	q.known.Store(known)
+	q.Tables = catalogue.Tables{Known: q.known.Load, Begun: time.Now(), Open: func() (*gorm.DB, func()) {
 		ctx, cancel := q.Context()
 		return q.DB(ctx), cancel
 	}}
@@ -39,6 +42,21 @@ func New(db *gorm.DB, d dialect.Dialect, s dialect.Session, known *catalogue.Cac
 
 // Use has q read on another connection from now on. db is a session on it.
 func (q *Reader) Use(db *gorm.DB) { q.db.Store(db) }
+
+// Move is called when a name without a schema may be that of another table from now on. q
+// reads the descriptions of tables anew, and keeps them from other transactions.
+func (q *Reader) Move() {
+	q.moved.Store(true)
+	q.known.Store(new(catalogue.Cache))
+	q.schemas.Clear()
+}
+
+// MoveBack is called when a ROLLBACK TO may have undone a Move.
+func (q *Reader) MoveBack() {
+	if q.moved.Load() {
+		q.Move()
+	}
+}
 
 type ownKey struct{}
 

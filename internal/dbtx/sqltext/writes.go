@@ -1,6 +1,9 @@
 package sqltext
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Writes reports whether a statement writes, and to which table. "" means that the table
 // is not known.
@@ -31,6 +34,27 @@ func (st Statement) Writes() (table string, ok bool) {
 func modifies(word string) bool {
 	switch word {
 	case "INSERT", "UPDATE", "DELETE", "REPLACE", "MERGE":
+		return true
+	}
+	return false
+}
+
+// SetsPath reports whether a statement of PostgreSQL may change in which schemas a table is
+// looked for that is named without one: the search path may depend on the user.
+func (st Statement) SetsPath() bool {
+	switch st.Words()[0] {
+	case "SET":
+		return slices.ContainsFunc(st.tokens, token.isOfPath)
+	case "SELECT":
+		return st.index("SET_CONFIG") > 0
+	}
+	return false
+}
+
+// isOfPath: a variable's name may be quoted, too.
+func (t token) isOfPath() bool {
+	switch strings.ToUpper(t.text) {
+	case "SEARCH_PATH", "SCHEMA", "ROLE", "AUTHORIZATION":
 		return true
 	}
 	return false

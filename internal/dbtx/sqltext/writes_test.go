@@ -29,3 +29,22 @@ func TestWritesOf(t *testing.T) {
 		}
 	}
 }
+
+func TestSetsPath(t *testing.T) {
+	for query, want := range map[string]bool{
+		"SET search_path = a":                         true,
+		"SET LOCAL search_path TO a, b":               true,
+		`SET "search_path" = a`:                       true,
+		"SET SCHEMA 'a'":                              true,
+		"SET LOCAL ROLE r":                            true,
+		"SET SESSION AUTHORIZATION r":                 true,
+		"SELECT set_config('search_path', 'a', TRUE)": true,
+		"SET LOCAL lock_timeout = 5":                  false,
+		"UPDATE t SET search_path = 'a'":              false,
+		"SELECT search_path FROM t":                   false,
+	} {
+		if got := Split(query, Postgres)[0].SetsPath(); got != want {
+			t.Errorf("%s: sets the path is %v, want %v", query, got, want)
+		}
+	}
+}
