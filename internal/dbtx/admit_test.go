@@ -37,6 +37,7 @@ var (
 		"SET @a = 1, @@session.transaction_isolation = 'x'", "SET @@tx_isolation = 'x'", "SET `tx_isolation` = 'x'",
 		"SET completion_type = 1", "SET @@session.completion_type = 'CHAIN'", "SET SESSION TRANSACTION READ ONLY", "SET LOCAL TRANSACTION READ WRITE",
 		"SET SESSION tx_read_only = 1", "SET @a = 1, `transaction_read_only` = 1",
+		"USE other", "use `other`", "SELECT 1; USE other",
 	}
 )
 

@@ -44,10 +44,10 @@ func (st Statement) SetsIsolation() bool {
 }
 
 // SetsLater reports whether a statement of MySQL sets how the later transactions of its
-// session begin or end: their isolation level, whether they are read-only, and whether
-// another one follows their COMMIT. Settings of other sessions do not count.
+// session begin or end: their database, their isolation level, whether they are read-only,
+// and whether another one follows their COMMIT. Settings of other sessions do not count.
 func (st Statement) SetsLater() bool {
-	if st.SetsIsolation() {
+	if st.SetsIsolation() || st.Words()[0] == "USE" {
 		return true
 	}
 	if st.Words()[0] != "SET" || st.index("GLOBAL") == 1 || st.index("@@GLOBAL") == 1 {
