@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 	"time"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/logger"
 	"gorm.io/gorm/schema"
 
+	"github.com/belaygo/belay/internal/dbtx/catalogue"
 	"github.com/belaygo/belay/internal/dbtx/dialect"
 	"github.com/belaygo/belay/internal/dbtx/journal"
 	"github.com/belaygo/belay/internal/dbtx/pinned"
@@ -229,10 +231,30 @@ func (t *Tx) proofOf(db *gorm.DB, img journal.Image, generates bool) (journal.Pr
 	if byKey := img.ByKey(); err == nil && !row.IsValid() && byKey != nil {
 		row, err = t.readLocking(db, byKey, img.Schema)
 	}
+	if err == nil {
+		img, err = t.asKept(db, img)
+	}
 	if err != nil {
 		return journal.Proof{}, err
 	}
 	return img.Proof(db.Statement.Context, row, generates), nil
+}
+
+// asKept returns an image without its stamp if the column does not hold that: without strict
+// mode MySQL and MariaDB cut it, and then it would be taken for another's.
+func (t *Tx) asKept(db *gorm.DB, img journal.Image) (journal.Image, error) {
+	name := img.StampColumn()
+	if name == "" || t.dialect.Name != "mysql" || t.conn.Session.Strict {
+		return img, nil
+	}
+	columns, err := catalogue.Columns(db, img.Row.Table)
+	if err != nil {
+		return img, err
+	}
+	if _, narrow := columns[strings.ToLower(name)].Limit(t.dialect.Name); narrow {
+		img = img.WithoutStamp()
+	}
+	return img, nil
 }
 
 // outside is a context that belongs to no guarded transaction.

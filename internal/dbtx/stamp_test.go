@@ -9,6 +9,7 @@ import (
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/internal/dbtx"
 	"github.com/belaygo/belay/internal/testdb"
+	"github.com/belaygo/belay/internal/teststack"
 )
 
 // Token is a row whose key comes from the program, as a request's number does.
@@ -173,4 +174,39 @@ func lose(t *testing.T, tx *dbtx.Tx, k *testdb.Link, arrives bool) {
 	cut.Store(true)
 	wantIs(t, tx.Commit(), dbtx.ErrCommitUnknown)
 	cut.Store(false)
+}
+
+// Rack is a Ware whose column keeps 32 bits of a stamp.
+type Rack struct {
+	ID      int64 `gorm:"autoIncrement:false"`
+	Left    int
+	Version dbguard.Version
+	Stamp   dbguard.Stamp
+}
+
+// TestStampThatIsCut: without strict mode MySQL cuts a stamp to what its column holds. It is
+// not taken for another's then, which would prove that nothing was committed.
+func TestStampThatIsCut(t *testing.T) {
+	dsn := teststack.MySQL(t)
+	direct := testdb.OpenMySQL(t, dsn)
+	wantNil(t, direct.AutoMigrate(&Rack{}))
+	wantNil(t, direct.Exec("ALTER TABLE racks MODIFY stamp INT NOT NULL DEFAULT 0").Error)
+	k := testdb.NewLink(t, testdb.AddrOf(t, dsn))
+	db := testdb.OpenMySQL(t, k.Through(t, dsn)+"&sql_mode=%27%27")
+	wantNil(t, dbtx.Install(db))
+	for name, write := range map[string]func(*gorm.DB) error{
+		"insert": func(tx *gorm.DB) error { return tx.Create(&Rack{ID: 1, Left: 9}).Error },
+		"update": func(tx *gorm.DB) error { return tx.Model(&Rack{ID: 1, Version: 1}).Update("left", 8).Error },
+	} {
+		wantNil(t, direct.Exec("DELETE FROM racks").Error)
+		if name == "update" {
+			wantNil(t, direct.Exec("INSERT INTO racks (id, `left`, version) VALUES (1, 9, 1)").Error)
+		}
+		tx := begin(t, db, dbtx.Options{})
+		wantNil(t, tx.Protect(&Rack{ID: 1}))
+		wantNil(t, write(tx.DB()))
+		if o, err := resolve(t, tx, k, true); o != dbtx.Unresolved {
+			t.Errorf("%s: resolved as %v, %v, want unresolved", name, o, err)
+		}
+	}
 }

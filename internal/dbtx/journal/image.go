@@ -29,6 +29,20 @@ type Image struct {
 	stamp     dbguard.Stamp   // 0 = the row has none
 }
 
+// StampColumn returns the column that has the stamp of the write, "" if none has.
+func (i Image) StampColumn() string {
+	if i.stamp == 0 {
+		return ""
+	}
+	return models.FieldOf[dbguard.Stamp](i.Schema).DBName
+}
+
+// WithoutStamp returns the image of a write whose stamp proves nothing.
+func (i Image) WithoutStamp() Image {
+	i.stamp = 0
+	return i
+}
+
 // Inserted returns the images of those rows that a plain INSERT has written.
 func Inserted(rows *protected.Rows, stmt *gorm.Statement) (images []Image) {
 	named, restricted := stmt.SelectAndOmitColumns(true, false)
