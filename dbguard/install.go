@@ -7,6 +7,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/internal/dbtx/dialect"
+	"github.com/belaygo/belay/internal/rowversion"
 )
 
 const pluginName = "belay:dbguard"
@@ -45,7 +46,7 @@ func (plugin) Initialize(db *gorm.DB) error {
 		return nil
 	}
 	return errors.Join(
-		cb.Create().Before("gorm:create").Register("belay:version", unscopedFirst),
+		cb.Create().Before("gorm:create").Register("belay:version", rowversion.FirstOfUnscoped),
 		cb.Update().After("gorm:update").Before("gorm:save_after_associations").Register("belay:written", written),
 		cb.Delete().After("gorm:delete").Before("gorm:after_delete").Register("belay:written", written),
 	)

@@ -1,14 +1,10 @@
 package dbguard
 
 import (
-	"math"
-	"reflect"
-
-	"gorm.io/gorm"
 	"gorm.io/gorm/schema"
 
 	"github.com/belaygo/belay/internal/dbtx/models"
-	"github.com/belaygo/belay/internal/random"
+	"github.com/belaygo/belay/internal/rowversion"
 )
 
 // Stamp is the type of an optional column that identifies the write of a row: each insert
@@ -26,19 +22,7 @@ import (
 // guard.Do recognizes its own write by its stamp. Without one, the outcome of an update
 // that may have been committed remains unknown. PostgreSQL needs no stamps. 0 means that
 // the row was written without one.
-type Stamp int64
-
-// newStamp gives new rows their stamps.
-type newStamp struct{ modifier }
-
-// ModifyStatement implements gorm.StatementModifier.
-func (n newStamp) ModifyStatement(stmt *gorm.Statement) {
-	models.Each(stmt, func(model reflect.Value) {
-		_ = stmt.AddError(n.field.Set(stmt.Context, model, randomStamp()))
-	})
-}
-
-func randomStamp() Stamp { return Stamp(1 + random.Int64N(math.MaxInt64)) }
+type Stamp = rowversion.Stamp
 
 // stampOf returns the stamp field of a schema, or nil.
 func stampOf(s *schema.Schema) *schema.Field { return models.FieldOf[Stamp](s) }

@@ -1,12 +1,10 @@
 package dbguard
 
 import (
-	"fmt"
-
-	"gorm.io/gorm"
 	"gorm.io/gorm/schema"
 
 	"github.com/belaygo/belay/internal/dbtx/models"
+	"github.com/belaygo/belay/internal/rowversion"
 )
 
 // Version is the type of a version column: the second layer of updates. A model
@@ -34,20 +32,7 @@ import (
 // A write that would bypass the versions is refused with ErrVersion. That is an update of
 // rows of which only some were loaded or one is given twice, and an upsert of all columns.
 // gorm's Save of a slice, or of a row that does not exist, is such an upsert.
-type Version int64
+type Version = rowversion.Version
 
 // versionOf returns the version field of a schema, or nil.
 func versionOf(s *schema.Schema) *schema.Field { return models.FieldOf[Version](s) }
-
-// only reports whether f is the version field of the model. It refuses a model
-// that has two; one that hides another, in an embedded struct, is alone.
-func only(f *schema.Field, stmt *gorm.Statement) bool {
-	switch {
-	case versionOf(stmt.Schema) == f:
-		return true
-	case stmt.Schema.FieldsByDBName[f.DBName] != f:
-		return false
-	}
-	_ = stmt.AddError(fmt.Errorf("%w: %s has two version fields", ErrVersion, stmt.Schema.Name))
-	return false
-}

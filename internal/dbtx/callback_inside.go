@@ -9,7 +9,7 @@ import (
 
 	"gorm.io/gorm"
 
-	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/internal/conflict"
 	"github.com/belaygo/belay/internal/dbtx/dialect"
 	"github.com/belaygo/belay/internal/dbtx/pinned"
 	"github.com/belaygo/belay/internal/dbtx/sqltext"
@@ -30,7 +30,7 @@ func escapes(stmt *gorm.Statement) bool {
 // It comes before all other callbacks.
 func inside(db *gorm.DB) {
 	if escapes(db.Statement) {
-		err := dbguard.ErrOutside
+		err := conflict.ErrOutside
 		if _, ok := db.Statement.ConnPool.(*gorm.PreparedStmtTX); ok {
 			err = fmt.Errorf("%w: its session has PrepareStmt, which only a db can have", err)
 		}

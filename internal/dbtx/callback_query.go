@@ -9,12 +9,12 @@ import (
 	"gorm.io/gorm/clause"
 	"gorm.io/gorm/schema"
 
-	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/internal/dbtx/catalogue"
 	"github.com/belaygo/belay/internal/dbtx/models"
 	"github.com/belaygo/belay/internal/dbtx/protected"
 	"github.com/belaygo/belay/internal/dbtx/reader"
 	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
+	"github.com/belaygo/belay/internal/rowversion"
 )
 
 // loaded notes the versions of the protected rows that a query has returned. If this
@@ -26,17 +26,17 @@ func loaded(db *gorm.DB) {
 	if t == nil || s == nil || db.DryRun || db.Error != nil || db.RowsAffected == 0 || reader.Own(db.Statement.Context) {
 		return
 	}
-	field := models.FieldOf[dbguard.Version](s)
+	field := models.FieldOf[rowversion.Version](s)
 	if field == nil || !t.selects(db.Statement, field) {
 		return
 	}
 	models.EachRow(db.Statement, func(value func(column string) any) {
-		if version, ok := sqlvalue.Indirect(value(field.DBName)).(dbguard.Version); ok && version < 1 && db.Error == nil {
-			_ = db.AddError(fmt.Errorf("%w: a row of %s has version %d or NULL, the first one is 1", dbguard.ErrVersion, s.Table, version))
+		if version, ok := sqlvalue.Indirect(value(field.DBName)).(rowversion.Version); ok && version < 1 && db.Error == nil {
+			_ = db.AddError(fmt.Errorf("%w: a row of %s has version %d or NULL, the first one is 1", rowversion.ErrVersion, s.Table, version))
 		}
 	})
 	t.rows.Each(db.Statement, func(r *protected.Row, value func(column string) any) {
-		version, _ := sqlvalue.Indirect(value(field.DBName)).(dbguard.Version)
+		version, _ := sqlvalue.Indirect(value(field.DBName)).(rowversion.Version)
 		if version == 0 || db.Error != nil || t.journal.Touched(r) {
 			return
 		}

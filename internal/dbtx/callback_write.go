@@ -7,12 +7,13 @@ import (
 
 	"gorm.io/gorm"
 
-	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/internal/conflict"
 	"github.com/belaygo/belay/internal/dbtx/catalogue"
 	"github.com/belaygo/belay/internal/dbtx/journal"
 	"github.com/belaygo/belay/internal/dbtx/models"
 	"github.com/belaygo/belay/internal/dbtx/protected"
 	"github.com/belaygo/belay/internal/fail"
+	"github.com/belaygo/belay/internal/rowversion"
 )
 
 // beforeWrite prepares the protected rows for a statement that gorm is about to send.
@@ -74,7 +75,7 @@ func (t *Tx) checkLimit(stmt *gorm.Statement, expected models.Expected) error {
 		return err
 	}
 	if limit, ok := column.Limit(t.dialect.Name); ok && highest > limit {
-		return fmt.Errorf("%w: the version column %s.%s is %s, which ends at %d", dbguard.ErrVersion,
+		return fmt.Errorf("%w: the version column %s.%s is %s, which ends at %d", rowversion.ErrVersion,
 			stmt.Table, expected.Field.DBName, column.Kind, limit)
 	}
 	return nil
@@ -110,15 +111,15 @@ func (t *Tx) undoInMemory(stmt *gorm.Statement, expected models.Expected) {
 		return // nothing was loaded, or it is deleted for good
 	}
 	ctx := context.WithoutCancel(stmt.Context)
-	stamped := models.Assigned[dbguard.Stamp](stmt) != 0
+	stamped := models.Assigned[rowversion.Stamp](stmt) != 0
 	for _, r := range expected.Rows {
 		if !r.Model.CanAddr() {
 			continue
 		}
-		t.OnRollback(func() { _ = expected.Field.Set(ctx, r.Model, dbguard.Version(r.Version)) })
+		t.OnRollback(func() { _ = expected.Field.Set(ctx, r.Model, rowversion.Version(r.Version)) })
 		if stamped {
-			f := models.FieldOf[dbguard.Stamp](stmt.Schema)
-			was := models.In[dbguard.Stamp](ctx, f, r.Model)
+			f := models.FieldOf[rowversion.Stamp](stmt.Schema)
+			was := models.In[rowversion.Stamp](ctx, f, r.Model)
 			t.OnRollback(func() { _ = f.Set(ctx, r.Model, was) })
 		}
 	}
@@ -131,19 +132,19 @@ func judged(db *gorm.DB) {
 		return
 	}
 	t := txOf(db.Statement)
-	conflict, ok := errors.AsType[*dbguard.ConflictError](db.Error)
+	c, ok := errors.AsType[*conflict.Error](db.Error)
 	switch {
 	case t == nil:
 		return
 	case !ok:
-		if errors.Is(db.Error, dbguard.ErrUnprotectable) {
+		if errors.Is(db.Error, conflict.ErrUnprotectable) {
 			t.Poison(db.Error)
 		}
 		return
 	}
 	expected, _ := models.ExpectedBy(db.Statement)
-	t.judge.Stale(db.Statement, expected, conflict)
+	t.judge.Stale(db.Statement, expected, c)
 	if len(expected.Rows) > 1 {
-		t.Poison(conflict) // the others have been written
+		t.Poison(c) // the others have been written
 	}
 }

@@ -1,7 +1,7 @@
 package dbtx
 
 import (
-	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/internal/conflict"
 	"github.com/belaygo/belay/internal/dbtx/dialect"
 )
 
@@ -12,5 +12,5 @@ func (t *Tx) deferred(err error) error {
 		return err
 	}
 	table, _, _ := t.conn.Session.RefusingIndex(err)
-	return &dbguard.ConflictError{Kind: dbguard.Duplicate, Table: table, Err: t.translate(err)}
+	return &conflict.Error{Kind: conflict.Duplicate, Table: table, Err: t.translate(err)}
 }

@@ -7,7 +7,7 @@ import (
 
 	"gorm.io/gorm"
 
-	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/internal/conflict"
 	"github.com/belaygo/belay/internal/dbtx/catalogue"
 	"github.com/belaygo/belay/internal/dbtx/protected"
 	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
@@ -70,7 +70,7 @@ func (t *Tx) Protect(model any) error {
 		return err
 	}
 	return fmt.Errorf("%w: no unique index of %s has just the columns %s%s: a column that is 0 counts as not set",
-		dbguard.ErrUnprotectable, m.Table(), catalogue.Listing(set), catalogue.Unusable(indexes))
+		conflict.ErrUnprotectable, m.Table(), catalogue.Listing(set), catalogue.Unusable(indexes))
 }
 
 // ProtectPrimary names the row with model's primary key, and ignores its other fields.
@@ -84,11 +84,11 @@ func (t *Tx) ProtectPrimary(model any) error {
 	key, set := m.Primary(), m.Set()
 	for _, column := range key {
 		if !slices.Contains(set, column) {
-			return fmt.Errorf("%w: %s.%s is not set", dbguard.ErrUnprotectable, m.Table(), column)
+			return fmt.Errorf("%w: %s.%s is not set", conflict.ErrUnprotectable, m.Table(), column)
 		}
 	}
 	if len(key) == 0 {
-		return fmt.Errorf("%w: %s has no primary key", dbguard.ErrUnprotectable, m.Table())
+		return fmt.Errorf("%w: %s has no primary key", conflict.ErrUnprotectable, m.Table())
 	}
 	return t.protectPrimary(m, protected.Row{})
 }
@@ -113,7 +113,7 @@ func (t *Tx) checkPrimary(m protected.Model, table string) error {
 		return err
 	}
 	return fmt.Errorf("%w: %s has no unique index on just the model's primary key %s%s",
-		dbguard.ErrUnprotectable, table, catalogue.Listing(m.Primary()), catalogue.Unusable(indexes))
+		conflict.ErrUnprotectable, table, catalogue.Listing(m.Primary()), catalogue.Unusable(indexes))
 }
 
 // isThere reports whether there is a table with these indexes. Without a table, every statement
@@ -162,14 +162,14 @@ func (t *Tx) newRow(m protected.Model) (*protected.Row, error) {
 	case 1:
 		return m.Row(fit[0], protected.Row{Model: m.Pointer()}), nil
 	case 0:
-		return nil, fmt.Errorf("%w: no unique index of %s has all its columns set%s", dbguard.ErrUnprotectable, m.Table(), catalogue.Unusable(indexes))
+		return nil, fmt.Errorf("%w: no unique index of %s has all its columns set%s", conflict.ErrUnprotectable, m.Table(), catalogue.Unusable(indexes))
 	}
 	choices := make([]string, len(fit))
 	for i, columns := range fit {
 		choices[i] = catalogue.Listing(columns)
 	}
 	return nil, fmt.Errorf("%w: several unique indexes of %s are set, name one with Protects: %s",
-		dbguard.ErrUnprotectable, m.Table(), strings.Join(choices, " or "))
+		conflict.ErrUnprotectable, m.Table(), strings.Join(choices, " or "))
 }
 
 // protect adds a row, once. Where there is no snapshot that could be looked at
@@ -220,14 +220,14 @@ func (t *Tx) ready(r *protected.Row) error {
 // identify makes sure that a row can be identified.
 func (t *Tx) identify(r *protected.Row) error {
 	if !t.reader.Facts(r.Table).Transactional {
-		return fmt.Errorf("%w: the engine of table %s has no transactions", dbguard.ErrUnprotectable, r.Table)
+		return fmt.Errorf("%w: the engine of table %s has no transactions", conflict.ErrUnprotectable, r.Table)
 	}
 	if _, err := t.reader.Indexes(r.Table); err != nil {
 		return err
 	}
 	for i, v := range r.Values {
 		if sqlvalue.IsNull(v) {
-			return fmt.Errorf("%w: %s.%s is NULL, as it may be in any number of rows", dbguard.ErrUnprotectable, r.Table, r.Fields[i].DBName)
+			return fmt.Errorf("%w: %s.%s is NULL, as it may be in any number of rows", conflict.ErrUnprotectable, r.Table, r.Fields[i].DBName)
 		}
 	}
 	if err := t.reader.Fits(r); err != nil {

@@ -3,7 +3,7 @@ package dbtx
 import (
 	"errors"
 
-	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/internal/conflict"
 	"github.com/belaygo/belay/internal/dbtx/protected"
 )
 
@@ -23,7 +23,7 @@ func (t *Tx) ProtectEach(calls [][]NewRow) (apart []bool, err error) {
 	var all []*protected.Row
 	for i, rows := range calls {
 		each[i], err = t.newRows(rows, i+1)
-		if apart[i] = errors.Is(err, dbguard.ErrUnprotectable); !apart[i] && err != nil {
+		if apart[i] = errors.Is(err, conflict.ErrUnprotectable); !apart[i] && err != nil {
 			return nil, err
 		}
 		all = append(all, each[i]...)

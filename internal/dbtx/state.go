@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/internal/conflict"
 	"github.com/belaygo/belay/internal/dbtx/dialect"
 )
 
@@ -88,7 +88,7 @@ func (t *Tx) endedBy(err error) bool {
 
 // abortedBy replaces the driver's error, which aborted the transaction, by its
 // conflict.
-func (t *Tx) abortedBy(c *dbguard.ConflictError) {
+func (t *Tx) abortedBy(c *conflict.Error) {
 	t.conn.Settle() // the error may have come with the rows
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 
 	"gorm.io/gorm"
 
-	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/internal/conflict"
 	"github.com/belaygo/belay/internal/dbtx/dialect"
 	"github.com/belaygo/belay/internal/dbtx/evidence"
 	"github.com/belaygo/belay/internal/dbtx/journal"
@@ -85,7 +85,7 @@ func (t *Tx) Coverage() journal.Coverage { return t.journal.Coverage(t.rows.All(
 
 // Conflict returns the weightiest conflict on a protected row so far, or nil. Its
 // evidence is complete after Rollback.
-func (t *Tx) Conflict() *dbguard.ConflictError {
+func (t *Tx) Conflict() *conflict.Error {
 	if all := t.Conflicts(); len(all) > 0 {
 		return all[0]
 	}
@@ -94,7 +94,7 @@ func (t *Tx) Conflict() *dbguard.ConflictError {
 
 // Conflicts returns the weightiest conflict on a row of each key so far, and on a claim under
 // it, the weightiest of all first. Their evidence is complete after Rollback.
-func (t *Tx) Conflicts() []*dbguard.ConflictError { return t.judge.Conflicts() }
+func (t *Tx) Conflicts() []*conflict.Error { return t.judge.Conflicts() }
 
 // Unsafe returns why a failover may lose the row that a conflict has shown, or nil. It is
 // known after Rollback.

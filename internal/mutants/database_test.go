@@ -6,7 +6,7 @@ var databaseMutants = []mutant{
 	{
 		name:  "version-not-compared",
 		loses: "The second of two updates of one version writes over the first.",
-		file:  "dbguard/version_where.go",
+		file:  "internal/rowversion/where.go",
 		old:   `	eq(f.DBName, Version(r.Version))`,
 		new:   `	_ = f`,
 		tests: "dbguard TestCompare",
@@ -14,7 +14,7 @@ var databaseMutants = []mutant{
 	{
 		name:  "version-not-raised",
 		loses: "The second of two updates of one version writes over the first.",
-		file:  "dbguard/version_update.go",
+		file:  "internal/rowversion/update.go",
 		old:   `strconv.FormatInt(steps, 10)`,
 		new:   `strconv.FormatInt(steps-1, 10)`,
 		tests: "dbguard TestEveryUpdateCounts",
@@ -22,7 +22,7 @@ var databaseMutants = []mutant{
 	{
 		name:  "save-writes-past-the-version",
 		loses: "Saving a slice writes over the updates of others.",
-		file:  "dbguard/version_insert.go",
+		file:  "internal/rowversion/insert.go",
 		old:   `	if on.UpdateAll {`,
 		new:   `	if on.UpdateAll && len(on.DoUpdates) > 0 {`,
 		tests: "dbguard TestWritesThatBypassVersions",
@@ -126,7 +126,7 @@ var databaseMutants = []mutant{
 	{
 		name:  "values-in-an-error",
 		loses: "The text of a conflict, which is logged, has the values of a row.",
-		file:  "dbguard/conflict.go",
+		file:  "internal/conflict/conflict.go",
 		old:   `	if len(c.Columns) > 0 {`,
 		new: `	if c.Err != nil {
 		text += ": " + c.Err.Error()
@@ -346,7 +346,7 @@ var resolveMutants = []mutant{
 	{
 		name:  "stamp-not-set",
 		loses: "On MySQL the outcome of each update whose answer is lost is unknown.",
-		file:  "dbguard/version_update.go",
+		file:  "internal/rowversion/update.go",
 		old:   `		next = append(next, assign(stamp, randomStamp()))`,
 		new:   `		_ = stamp`,
 		tests: "internal/dbtx TestStampProves",

@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/internal/conflict"
 	"github.com/belaygo/belay/internal/dbtx/protected"
 )
 
@@ -16,7 +16,7 @@ func (j *Judge) examine(c *inquiry) error {
 	plain := make([]protected.Reading, len(c.suspects))
 	for i, s := range c.suspects {
 		var err error
-		if plain[i], err = j.Reader.Read(ctx, s.row, c.Kind == dbguard.Stale, ""); err != nil {
+		if plain[i], err = j.Reader.Read(ctx, s.row, c.Kind == conflict.Stale, ""); err != nil {
 			return err
 		}
 		if s.clean && j.Reader.Session.Snapshot {
@@ -40,14 +40,14 @@ func (j *Judge) examineOne(ctx context.Context, c *inquiry, s *suspect, plain pr
 		return nil
 	}
 	now := plain
-	if j.Reader.ReadsNewest() && (c.Kind == dbguard.Stale || len(c.suspects) == 1 || !plain.Found) {
+	if j.Reader.ReadsNewest() && (c.Kind == conflict.Stale || len(c.suspects) == 1 || !plain.Found) {
 		var err error
-		if now, err = j.Reader.ReadNow(ctx, s.row, c.Kind == dbguard.Stale, plain); err != nil {
+		if now, err = j.Reader.ReadNow(ctx, s.row, c.Kind == conflict.Stale, plain); err != nil {
 			return err
 		}
 	}
 	changed := !now.Locked && (plain.ChangedTo(now) || s.clean && j.changedSinceFirst(s.row, now))
-	s.expected = c.Kind == dbguard.Stale && now.Found && now.Version == s.version(now)
+	s.expected = c.Kind == conflict.Stale && now.Found && now.Version == s.version(now)
 	if !changed && (now.Locked || !s.clean) {
 		c.open = true
 		return nil
@@ -76,7 +76,7 @@ func (j *Judge) Complete(inNewTransaction func(func(context.Context) error) erro
 	})
 	for _, c := range open {
 		c.open = false
-		if c.clean && (c.ownIndex || c.Kind == dbguard.Stale || !j.Reader.Dialect.Aborts) {
+		if c.clean && (c.ownIndex || c.Kind == conflict.Stale || !j.Reader.Dialect.Aborts) {
 			// Neither a write of this transaction was in the way nor, as PostgreSQL names the
 			// index, another row.
 			j.unread(c)
@@ -88,7 +88,7 @@ func (j *Judge) Complete(inNewTransaction func(func(context.Context) error) erro
 // reread compares suspects with this operation's first readings.
 func (j *Judge) reread(ctx context.Context, c *inquiry, suspects []*suspect) error {
 	for _, s := range suspects {
-		now, err := j.Reader.Read(ctx, s.row, c.Kind == dbguard.Stale, "")
+		now, err := j.Reader.Read(ctx, s.row, c.Kind == conflict.Stale, "")
 		if err != nil {
 			return err
 		}
@@ -116,7 +116,7 @@ func (j *Judge) Resume() {
 		err := j.reread(ctx, c, clean)
 		cancel()
 		if err == nil && c.Evidence.Changed {
-			j.Poison(c.ConflictError)
+			j.Poison(c.Error)
 		}
 	}
 }

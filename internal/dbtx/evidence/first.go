@@ -3,7 +3,7 @@ package evidence
 import (
 	"context"
 
-	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/internal/conflict"
 	"github.com/belaygo/belay/internal/dbtx/protected"
 )
 
@@ -43,7 +43,7 @@ func (j *Judge) NoteMissing(ctx context.Context, rows []*protected.Row) {
 
 // Saw notes a row that a query has returned. If the row has changed since this
 // operation saw it first, another writer has written it, and Saw returns that conflict.
-func (j *Judge) Saw(r *protected.Row, now protected.Reading) *dbguard.ConflictError {
+func (j *Judge) Saw(r *protected.Row, now protected.Reading) *conflict.Error {
 	if first := j.Memory.See(r, now); first.ChangedTo(now) {
 		return j.confirm(r, first)
 	}
@@ -52,7 +52,7 @@ func (j *Judge) Saw(r *protected.Row, now protected.Reading) *dbguard.ConflictEr
 
 // confirm reads a row itself that has changed according to a query, which a plugin may
 // have sent elsewhere.
-func (j *Judge) confirm(r *protected.Row, first protected.Reading) *dbguard.ConflictError {
+func (j *Judge) confirm(r *protected.Row, first protected.Reading) *conflict.Error {
 	ctx, cancel := j.Reader.Context()
 	defer cancel()
 	now, err := j.Reader.Read(ctx, r, true, "")
@@ -62,9 +62,9 @@ func (j *Judge) confirm(r *protected.Row, first protected.Reading) *dbguard.Conf
 	if err != nil || now.Locked || !first.ChangedTo(now) {
 		return nil
 	}
-	c := &dbguard.ConflictError{Kind: dbguard.Stale, Table: r.Table, Columns: r.Columns(), Key: r.Key, Subject: subject(r)}
-	c.Evidence = dbguard.Evidence{Protected: true, Found: now.Found, Changed: true, Shared: j.byParent(r, now), Behind: j.Reader.Session.Behind, Version: first.Version, FoundVersion: now.Version}
-	j.keep(&inquiry{ConflictError: c})
+	c := &conflict.Error{Kind: conflict.Stale, Table: r.Table, Columns: r.Columns(), Key: r.Key, Subject: subject(r)}
+	c.Evidence = conflict.Evidence{Protected: true, Found: now.Found, Changed: true, Shared: j.byParent(r, now), Behind: j.Reader.Session.Behind, Version: first.Version, FoundVersion: now.Version}
+	j.keep(&inquiry{Error: c})
 	return c
 }
 

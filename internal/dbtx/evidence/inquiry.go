@@ -3,13 +3,13 @@ package evidence
 import (
 	"slices"
 
-	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/internal/conflict"
 	"github.com/belaygo/belay/internal/dbtx/protected"
 )
 
 // An inquiry collects the evidence for one conflict.
 type inquiry struct {
-	*dbguard.ConflictError
+	*conflict.Error
 	suspects []*suspect
 	resumed  bool  // it was reread after the rollback to a savepoint
 	clean    bool  // the transaction had not written any suspect
@@ -25,11 +25,11 @@ func (c *inquiry) about(r *protected.Row) {
 }
 
 // subject returns the operation's relation to a protected row.
-func subject(r *protected.Row) dbguard.Subject {
+func subject(r *protected.Row) conflict.Subject {
 	if r.Kept {
-		return dbguard.ClaimRow
+		return conflict.ClaimRow
 	}
-	return dbguard.ProtectedRow
+	return conflict.ProtectedRow
 }
 
 // byKey returns an inquiry into the conflict for each key that protects suspects, and one for
@@ -41,8 +41,8 @@ func (c *inquiry) byKey() (each []*inquiry) {
 			return first.Key == s.row.Key && first.Kept == s.row.Kept
 		})
 		if i < 0 {
-			conflict := *c.ConflictError
-			each = append(each, &inquiry{ConflictError: &conflict, open: c.open, doubtful: c.doubtful})
+			own := *c.Error
+			each = append(each, &inquiry{Error: &own, open: c.open, doubtful: c.doubtful})
 			i = len(each) - 1
 		}
 		each[i].suspects = append(each[i].suspects, s)
@@ -55,7 +55,7 @@ func (c *inquiry) byKey() (each []*inquiry) {
 
 // weight orders the conflicts of a transaction: the proof of another writer weighs
 // most, and a conflict without a trace of other callers least.
-func weight(e dbguard.Evidence) int {
+func weight(e conflict.Evidence) int {
 	switch {
 	case e.Changed:
 		return 2

@@ -7,7 +7,7 @@ import (
 
 	"gorm.io/gorm"
 
-	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/internal/conflict"
 	"github.com/belaygo/belay/internal/dbtx/catalogue"
 	"github.com/belaygo/belay/internal/dbtx/journal"
 	"github.com/belaygo/belay/internal/dbtx/models"
@@ -29,20 +29,20 @@ type Judge struct {
 }
 
 // Duplicate returns the conflict of an INSERT that was refused with err.
-func (j *Judge) Duplicate(stmt *gorm.Statement, err error) *dbguard.ConflictError {
+func (j *Judge) Duplicate(stmt *gorm.Statement, err error) *conflict.Error {
 	c := &inquiry{
-		ConflictError: &dbguard.ConflictError{Kind: dbguard.Duplicate, Table: catalogue.TableOf(stmt), Err: err},
-		suspects:      j.suspectsOfInsert(stmt),
+		Error:    &conflict.Error{Kind: conflict.Duplicate, Table: catalogue.TableOf(stmt), Err: err},
+		suspects: j.suspectsOfInsert(stmt),
 	}
 	c.ownIndex = j.firedOwnIndex(c, models.Count(stmt))
 	j.judge(c)
-	return c.ConflictError
+	return c.Error
 }
 
 // Stale collects the evidence for the conflict of an UPDATE or DELETE that matched fewer
 // rows than it expected.
-func (j *Judge) Stale(stmt *gorm.Statement, expected models.Expected, conflict *dbguard.ConflictError) {
-	j.judge(&inquiry{ConflictError: conflict, suspects: j.suspectsOfUpdate(stmt, expected)})
+func (j *Judge) Stale(stmt *gorm.Statement, expected models.Expected, c *conflict.Error) {
+	j.judge(&inquiry{Error: c, suspects: j.suspectsOfUpdate(stmt, expected)})
 }
 
 // judge collects the evidence for a conflict. The row of one key must not hide the evidence
@@ -78,7 +78,7 @@ func (j *Judge) inquire(c *inquiry) {
 // Doubt opens a conflict for a statement that was refused because a row has changed
 // since the snapshot. As that may be any row, all protected ones are suspects.
 func (j *Judge) Doubt(err error) {
-	c := &inquiry{ConflictError: &dbguard.ConflictError{Kind: dbguard.Stale, Err: err}, open: true, doubtful: true}
+	c := &inquiry{Error: &conflict.Error{Kind: conflict.Stale, Err: err}, open: true, doubtful: true}
 	for _, r := range j.Rows.All() {
 		if first, seen := j.Memory.Recall(r); seen {
 			c.suspects = append(c.suspects, &suspect{row: r, sure: true, loaded: []loadedKey{{version: first.Version}}})
@@ -99,7 +99,7 @@ func (j *Judge) Doubt(err error) {
 // keep adds a conflict to those of the transaction, which a proof poisons.
 func (j *Judge) keep(c *inquiry) {
 	if c.Evidence.Changed {
-		j.Poison(c.ConflictError)
+		j.Poison(c.Error)
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -109,21 +109,21 @@ func (j *Judge) keep(c *inquiry) {
 
 // Conflicts returns the weightiest conflict on a row of each key so far, and on a claim under
 // it, the weightiest of all first. Their evidence is complete after Complete.
-func (j *Judge) Conflicts() (weightiest []*dbguard.ConflictError) {
+func (j *Judge) Conflicts() (weightiest []*conflict.Error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, c := range j.inquiries {
 		if c.doubtful && !c.Evidence.Changed {
 			continue
 		}
-		switch i := slices.IndexFunc(weightiest, func(w *dbguard.ConflictError) bool { return w.Key == c.Key && w.Subject == c.Subject }); {
+		switch i := slices.IndexFunc(weightiest, func(w *conflict.Error) bool { return w.Key == c.Key && w.Subject == c.Subject }); {
 		case i < 0:
-			weightiest = append(weightiest, c.ConflictError)
+			weightiest = append(weightiest, c.Error)
 		case weight(c.Evidence) > weight(weightiest[i].Evidence):
-			weightiest[i] = c.ConflictError
+			weightiest[i] = c.Error
 		}
 	}
-	slices.SortStableFunc(weightiest, func(a, b *dbguard.ConflictError) int {
+	slices.SortStableFunc(weightiest, func(a, b *conflict.Error) int {
 		return cmp.Compare(weight(b.Evidence), weight(a.Evidence))
 	})
 	return weightiest

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/internal/conflict"
 	"github.com/belaygo/belay/internal/dbtx/catalogue"
 	"github.com/belaygo/belay/internal/dbtx/protected"
 )
@@ -20,12 +20,12 @@ func (j *Judge) note(ctx context.Context, c *inquiry, s *suspect, now protected.
 		}
 	}
 	version := s.version(now)
-	e := dbguard.Evidence{
+	e := conflict.Evidence{
 		Protected:    true,
 		Found:        now.Found,
 		Changed:      changed,
 		Shared:       j.shared(c, s.row) || j.Reader.SpelledOtherwise(s.row, now, s.row.Values),
-		Expected:     c.Kind == dbguard.Stale && now.Found && s.asExpected(now.Version, version),
+		Expected:     c.Kind == conflict.Stale && now.Found && s.asExpected(now.Version, version),
 		Behind:       j.Reader.Session.Behind,
 		Version:      version,
 		FoundVersion: now.Version,

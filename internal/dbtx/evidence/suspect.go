@@ -6,11 +6,11 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
-	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/internal/dbtx/catalogue"
 	"github.com/belaygo/belay/internal/dbtx/models"
 	"github.com/belaygo/belay/internal/dbtx/protected"
 	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
+	"github.com/belaygo/belay/internal/rowversion"
 )
 
 // A suspect is a protected row that a refused statement may have met. If the values are
@@ -29,14 +29,14 @@ type suspect struct {
 
 // asExpected reports whether the row is as the statement expected. After the rollback of
 // a transaction that had written the row, an older version is that, too.
-func (s *suspect) asExpected(now, expected dbguard.Version) bool {
+func (s *suspect) asExpected(now, expected rowversion.Version) bool {
 	return s.expected || now == expected || !s.clean && now < expected
 }
 
 // A loadedKey is a row as it was loaded.
 type loadedKey struct {
 	key     []any // primary key
-	version dbguard.Version
+	version rowversion.Version
 }
 
 // loadedAs returns the row of the statement that has the primary key of now, or nil.
@@ -50,7 +50,7 @@ func (s *suspect) loadedAs(now protected.Reading) *loadedKey {
 }
 
 // version returns the version that the statement expected of the row.
-func (s *suspect) version(now protected.Reading) dbguard.Version {
+func (s *suspect) version(now protected.Reading) rowversion.Version {
 	if l := s.loadedAs(now); l != nil {
 		return l.version
 	}
@@ -123,7 +123,7 @@ func (j *Judge) suspectsOfUpdate(stmt *gorm.Statement, expected models.Expected)
 	sure := make(map[*protected.Row]bool)
 	var all []loadedKey
 	for _, l := range expected.Rows {
-		loaded := loadedKey{models.Key(stmt, l.Model), dbguard.Version(l.Version)}
+		loaded := loadedKey{models.Key(stmt, l.Model), rowversion.Version(l.Version)}
 		all = append(all, loaded)
 		for _, r := range j.Rows.Matching(stmt, models.Values(stmt, l.Model)) {
 			sure[r] = true

@@ -8,9 +8,9 @@ import (
 	"gorm.io/gorm/clause"
 	"gorm.io/gorm/schema"
 
-	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/internal/dbtx/models"
 	"github.com/belaygo/belay/internal/dbtx/protected"
+	"github.com/belaygo/belay/internal/rowversion"
 )
 
 // An Image is a protected Row as a transaction has written it: enough to recognize the
@@ -23,10 +23,10 @@ type Image struct {
 	generated bool           // the database made the key, for this row alone
 	inserted  bool
 	deleted   bool
-	vague     bool            // the write may have left the row as it was, or its result is unknown
-	From      dbguard.Version // the version before the transaction
-	version   dbguard.Version // 0 = the row has none
-	stamp     dbguard.Stamp   // 0 = the row has none
+	vague     bool               // the write may have left the row as it was, or its result is unknown
+	From      rowversion.Version // the version before the transaction
+	version   rowversion.Version // 0 = the row has none
+	stamp     rowversion.Stamp   // 0 = the row has none
 }
 
 // StampColumn returns the column that has the stamp of the write, "" if none has.
@@ -60,11 +60,11 @@ func Inserted(rows *protected.Rows, stmt *gorm.Statement) (images []Image) {
 					img.key = nil // the database made it, and has not returned it
 				}
 			}
-			if f := models.FieldOf[dbguard.Version](stmt.Schema); f != nil && !omitted(f) {
-				img.version = models.In[dbguard.Version](stmt.Context, f, model)
+			if f := models.FieldOf[rowversion.Version](stmt.Schema); f != nil && !omitted(f) {
+				img.version = models.In[rowversion.Version](stmt.Context, f, model)
 			}
-			if f := models.FieldOf[dbguard.Stamp](stmt.Schema); f != nil && !omitted(f) {
-				img.stamp = models.In[dbguard.Stamp](stmt.Context, f, model)
+			if f := models.FieldOf[rowversion.Stamp](stmt.Schema); f != nil && !omitted(f) {
+				img.stamp = models.In[rowversion.Stamp](stmt.Context, f, model)
 			}
 			images = append(images, img)
 		}
@@ -117,12 +117,12 @@ func returns(stmt *gorm.Statement, f *schema.Field) bool {
 
 // Updated returns the images of those rows that a versioned UPDATE or DELETE has written.
 func Updated(rows *protected.Rows, stmt *gorm.Statement, expected models.Expected) (images []Image) {
-	stamp := models.Assigned[dbguard.Stamp](stmt)
+	stamp := models.Assigned[rowversion.Stamp](stmt)
 	for _, loaded := range expected.Rows {
 		for _, r := range rows.Matching(stmt, models.Values(stmt, loaded.Model)) {
 			images = append(images, Image{
 				Row: r, Schema: stmt.Schema, key: models.Key(stmt, loaded.Model), deleted: !models.IsUpdate(stmt),
-				From: dbguard.Version(loaded.Version), version: dbguard.Version(loaded.Version + expected.Steps), stamp: stamp,
+				From: rowversion.Version(loaded.Version), version: rowversion.Version(loaded.Version + expected.Steps), stamp: stamp,
 			})
 		}
 	}

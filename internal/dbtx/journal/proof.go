@@ -5,9 +5,9 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/internal/dbtx/models"
 	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
+	"github.com/belaygo/belay/internal/rowversion"
 )
 
 // Outcome is the outcome of a transaction.
@@ -37,16 +37,16 @@ func (i Image) Proof(ctx context.Context, row reflect.Value, generates bool) Pro
 	if !row.IsValid() {
 		return i.absent()
 	}
-	var stamp dbguard.Stamp
-	if f := models.FieldOf[dbguard.Stamp](i.Schema); f != nil {
-		stamp = models.In[dbguard.Stamp](ctx, f, row)
+	var stamp rowversion.Stamp
+	if f := models.FieldOf[rowversion.Stamp](i.Schema); f != nil {
+		stamp = models.In[rowversion.Stamp](ctx, f, row)
 	}
 	if i.stamp != 0 && stamp == i.stamp {
 		return Proof{Outcome: Committed}
 	}
-	var version dbguard.Version
-	if f := models.FieldOf[dbguard.Version](i.Schema); f != nil {
-		version = models.In[dbguard.Version](ctx, f, row)
+	var version rowversion.Version
+	if f := models.FieldOf[rowversion.Version](i.Schema); f != nil {
+		version = models.In[rowversion.Version](ctx, f, row)
 	}
 	another := i.stamp != 0 && stamp != 0 && i.version != 0 && version == i.version // of two writes of one version one is committed
 	switch {

@@ -8,7 +8,7 @@ import (
 
 	"gorm.io/gorm"
 
-	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/internal/conflict"
 	"github.com/belaygo/belay/internal/dbtx/dialect"
 	"github.com/belaygo/belay/internal/dbtx/sqltext"
 )
@@ -156,7 +156,7 @@ func (c *Conn) StmtContext(_ context.Context, stmt *sql.Stmt) *sql.Stmt { return
 // PrepareContext returns an error: the effects of a prepared statement cannot be
 // watched.
 func (c *Conn) PrepareContext(context.Context, string) (*sql.Stmt, error) {
-	return nil, fmt.Errorf("%w: prepared statements are not supported", dbguard.ErrOutside)
+	return nil, fmt.Errorf("%w: prepared statements are not supported", conflict.ErrOutside)
 }
 
 // Commit refuses: the guard ends the transaction.

@@ -8,10 +8,11 @@ import (
 
 	"gorm.io/gorm"
 
-	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/internal/conflict"
 	"github.com/belaygo/belay/internal/dbtx/catalogue"
 	"github.com/belaygo/belay/internal/dbtx/models"
 	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
+	"github.com/belaygo/belay/internal/rowversion"
 )
 
 // A Model is a model with its schema.
@@ -27,14 +28,14 @@ func Parse(ctx context.Context, db *gorm.DB, model any) (Model, error) {
 		v = v.Elem()
 	}
 	if v.Kind() == reflect.Pointer {
-		return Model{}, fmt.Errorf("%w: a nil %T names no row", dbguard.ErrUnprotectable, model)
+		return Model{}, fmt.Errorf("%w: a nil %T names no row", conflict.ErrUnprotectable, model)
 	}
 	if v.Kind() != reflect.Struct {
-		return Model{}, fmt.Errorf("%w: %T is not a struct or a pointer to one", dbguard.ErrUnprotectable, model)
+		return Model{}, fmt.Errorf("%w: %T is not a struct or a pointer to one", conflict.ErrUnprotectable, model)
 	}
 	stmt := &gorm.Statement{DB: db, Context: ctx, ReflectValue: v}
 	if err := stmt.Parse(model); err != nil {
-		return Model{}, errors.Join(dbguard.ErrUnprotectable, err)
+		return Model{}, errors.Join(conflict.ErrUnprotectable, err)
 	}
 	stmt.Dest = model
 	return Model{stmt, v}, nil
@@ -62,7 +63,7 @@ func (m Model) Pointer() any {
 func (m Model) Set() (columns []string) {
 	for _, name := range m.stmt.Schema.DBNames {
 		f := m.stmt.Schema.FieldsByDBName[name]
-		if _, zero := f.ValueOf(m.stmt.Context, m.value); !zero && f.IndirectFieldType != reflect.TypeFor[dbguard.Version]() {
+		if _, zero := f.ValueOf(m.stmt.Context, m.value); !zero && f.IndirectFieldType != reflect.TypeFor[rowversion.Version]() {
 			columns = append(columns, name)
 		}
 	}

@@ -1,8 +1,8 @@
 package protected
 
 import (
-	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
+	"github.com/belaygo/belay/internal/rowversion"
 )
 
 // A Reading is the result of one read of a row.
@@ -11,7 +11,7 @@ type Reading struct {
 	Changed bool  // the row has changed since the snapshot: nothing more is known
 	Locked  bool  // by another transaction; nothing more is known
 	Key     []any // primary key
-	Version dbguard.Version
+	Version rowversion.Version
 	Texts   map[string]string // the row's name as the database spells it, by column
 }
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/internal/conflict"
 	"github.com/belaygo/belay/internal/dbtx/catalogue"
 	"github.com/belaygo/belay/internal/dbtx/protected"
 	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
@@ -30,9 +30,9 @@ func (q *Reader) Fits(r *protected.Row) error {
 		case err != nil:
 			return err
 		case zero && column.Numbers:
-			return fmt.Errorf("%w: %s.%s is 0, in whose place the database puts a number of its own", dbguard.ErrUnprotectable, r.Table, f.DBName)
+			return fmt.Errorf("%w: %s.%s is 0, in whose place the database puts a number of its own", conflict.ErrUnprotectable, r.Table, f.DBName)
 		case !q.Session.Strict && isCut(column, r.Values[i]):
-			return fmt.Errorf("%w: %s.%s does not hold the value, and without strict mode the database cuts it", dbguard.ErrUnprotectable, r.Table, f.DBName)
+			return fmt.Errorf("%w: %s.%s does not hold the value, and without strict mode the database cuts it", conflict.ErrUnprotectable, r.Table, f.DBName)
 		}
 	}
 	return nil

@@ -4,11 +4,11 @@ import (
 	"context"
 	"slices"
 
-	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/internal/dbtx/dialect"
 	"github.com/belaygo/belay/internal/dbtx/models"
 	"github.com/belaygo/belay/internal/dbtx/protected"
 	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
+	"github.com/belaygo/belay/internal/rowversion"
 )
 
 // ReadNow reads a row as it is committed now. It does not wait for a transaction that
@@ -39,7 +39,7 @@ func (q *Reader) ReadNow(ctx context.Context, r *protected.Row, versions bool, p
 func (q *Reader) Read(ctx context.Context, r *protected.Row, versions bool, lock string) (protected.Reading, error) {
 	columns := append([]string(nil), r.Schema.PrimaryFieldDBNames...)
 	fields := r.Schema.PrimaryFields
-	version := models.FieldOf[dbguard.Version](r.Schema)
+	version := models.FieldOf[rowversion.Version](r.Schema)
 	if len(columns) == 0 {
 		columns, fields = r.Columns(), r.Fields
 	}
@@ -65,7 +65,7 @@ func (q *Reader) Read(ctx context.Context, r *protected.Row, versions bool, lock
 		}
 	}
 	if versions && version != nil {
-		got.Version = models.In[dbguard.Version](ctx, version, row)
+		got.Version = models.In[rowversion.Version](ctx, version, row)
 	}
 	return got, nil
 }

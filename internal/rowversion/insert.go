@@ -1,4 +1,4 @@
-package dbguard
+package rowversion
 
 import (
 	"fmt"
@@ -46,9 +46,9 @@ func (v insertVersion) upsert(stmt *gorm.Statement) bool {
 	return true
 }
 
-// unscopedFirst gives new rows their versions and stamps in an unscoped Create, for which
+// FirstOfUnscoped gives new rows their versions and stamps in an unscoped Create, for which
 // gorm calls no CreateClauses.
-func unscopedFirst(db *gorm.DB) {
+func FirstOfUnscoped(db *gorm.DB) {
 	s := db.Statement.Schema
 	if s == nil || !db.Statement.Unscoped {
 		return

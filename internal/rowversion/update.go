@@ -1,4 +1,4 @@
-package dbguard
+package rowversion
 
 import (
 	"fmt"
