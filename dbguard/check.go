@@ -72,14 +72,14 @@ func Check(ctx context.Context, db *gorm.DB, models ...any) error {
 
 // checkModels returns the faults of the models' tables. requests reports whether the tables of
 // requests exist, so that a request may guard rows without an index.
-func checkModels(db *gorm.DB, models []any, requests bool) (found []doctor.Finding) {
-	for _, model := range models {
+func checkModels(db *gorm.DB, given []any, requests bool) (found []doctor.Finding) {
+	for _, model := range given {
 		stmt := &gorm.Statement{DB: db, Context: db.Statement.Context}
 		if err := stmt.Parse(model); err != nil {
 			found = append(found, doctor.DBModel.Failed(fmt.Sprintf("%T", model), err).Fixed("give a pointer to a struct that gorm can map"))
 			continue
 		}
-		c := checked{db: db, stmt: stmt, table: catalogue.TableOf(stmt), requests: requests}
+		c := checked{db: db, stmt: stmt, table: models.TableOf(stmt), requests: requests}
 		c.check()
 		found = append(found, c.found...)
 	}

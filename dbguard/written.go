@@ -7,7 +7,6 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/schema"
 
-	"github.com/belaygo/belay/internal/dbtx/catalogue"
 	"github.com/belaygo/belay/internal/dbtx/models"
 )
 
@@ -21,11 +20,11 @@ func written(db *gorm.DB) {
 	case !ok, n == 0, db.DryRun, db.Error != nil:
 	case db.RowsAffected > n:
 		db.Error = fmt.Errorf("%w: %d rows of %s were written for %d: the primary key of the model is not unique in the table",
-			ErrUnprotectable, db.RowsAffected, catalogue.TableOf(db.Statement), n)
+			ErrUnprotectable, db.RowsAffected, models.TableOf(db.Statement), n)
 	case db.RowsAffected == n:
 		bump(db, expected)
 	default:
-		c := &ConflictError{Kind: Stale, Table: catalogue.TableOf(db.Statement)}
+		c := &ConflictError{Kind: Stale, Table: models.TableOf(db.Statement)}
 		c.Evidence.Version = Version(expected.Rows[0].Version)
 		db.Error = c
 	}

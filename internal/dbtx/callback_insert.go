@@ -7,7 +7,6 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
-	"github.com/belaygo/belay/internal/dbtx/catalogue"
 	"github.com/belaygo/belay/internal/dbtx/dialect"
 	"github.com/belaygo/belay/internal/dbtx/journal"
 	"github.com/belaygo/belay/internal/dbtx/models"
@@ -59,7 +58,7 @@ func (t *Tx) noteInserted(stmt *gorm.Statement, how journal.How, whole bool, row
 	if stmt.Schema == nil {
 		return
 	}
-	w := journal.Write{How: how, Table: catalogue.TableOf(stmt), Rows: rows, Empty: stmt.RowsAffected == 0}
+	w := journal.Write{How: how, Table: models.TableOf(stmt), Rows: rows, Empty: stmt.RowsAffected == 0}
 	if how == journal.Plain && !whole {
 		w.How = journal.Blind
 	}

@@ -59,7 +59,7 @@ func (t *Tx) selects(stmt *gorm.Statement, f *schema.Field) bool {
 	if !t.journal.SentNow() || len(stmt.Joins)+len(from.Joins)+len(from.Tables) > 0 {
 		return false
 	}
-	if table, ok := catalogue.NamedTable(stmt); !ok || !strings.EqualFold(table, stmt.Schema.Table) {
+	if table, ok := models.NamedTable(stmt); !ok || !strings.EqualFold(table, stmt.Schema.Table) {
 		return false
 	}
 	what, ok := stmt.Clauses["SELECT"].Expression.(clause.Select)

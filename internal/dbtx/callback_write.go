@@ -28,7 +28,7 @@ func prepare(db *gorm.DB, protect func(*Tx, *gorm.Statement) error) {
 	if db.Error != nil || db.DryRun {
 		return
 	}
-	if table := catalogue.TableOf(db.Statement); table != "" {
+	if table := models.TableOf(db.Statement); table != "" {
 		t.reader.Facts(table) // PostgreSQL reads nothing after an error
 		t.rows.Resolve(table)
 	}
@@ -70,7 +70,7 @@ func (t *Tx) checkLimit(stmt *gorm.Statement, expected models.Expected) error {
 	if highest <= catalogue.SmallestLimit || !models.IsUpdate(stmt) {
 		return nil
 	}
-	column, err := t.reader.Column(catalogue.TableOf(stmt), expected.Field.DBName)
+	column, err := t.reader.Column(models.TableOf(stmt), expected.Field.DBName)
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func (t *Tx) noteWritten(db *gorm.DB, expected models.Expected, rows []*protecte
 		t.journal.Forget()
 		return
 	}
-	w := journal.Write{How: journal.Blind, Table: catalogue.TableOf(db.Statement), Rows: rows}
+	w := journal.Write{How: journal.Blind, Table: models.TableOf(db.Statement), Rows: rows}
 	w.Deletes = !models.IsUpdate(db.Statement)
 	if n := int64(len(expected.Rows)); n > 0 && db.RowsAffected == n {
 		fail.Point("dbtx/updated")

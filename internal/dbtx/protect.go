@@ -9,6 +9,7 @@ import (
 
 	"github.com/belaygo/belay/internal/conflict"
 	"github.com/belaygo/belay/internal/dbtx/catalogue"
+	"github.com/belaygo/belay/internal/dbtx/models"
 	"github.com/belaygo/belay/internal/dbtx/protected"
 	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
 )
@@ -253,7 +254,7 @@ func (t *Tx) refresh(stmt *gorm.Statement) error {
 // follow protects the rows that a statement's model names in the statement's table, too,
 // if they can be identified there. The table may have been chosen at run time.
 func (t *Tx) follow(stmt *gorm.Statement) error {
-	table := catalogue.TableOf(stmt)
+	table := models.TableOf(stmt)
 	if stmt.Schema == nil || table == "" || strings.EqualFold(table, stmt.Schema.Table) {
 		return nil
 	}

@@ -8,7 +8,6 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/internal/conflict"
-	"github.com/belaygo/belay/internal/dbtx/catalogue"
 	"github.com/belaygo/belay/internal/dbtx/journal"
 	"github.com/belaygo/belay/internal/dbtx/models"
 	"github.com/belaygo/belay/internal/dbtx/protected"
@@ -31,7 +30,7 @@ type Judge struct {
 // Duplicate returns the conflict of an INSERT that was refused with err.
 func (j *Judge) Duplicate(stmt *gorm.Statement, err error) *conflict.Error {
 	c := &inquiry{
-		Error:    &conflict.Error{Kind: conflict.Duplicate, Table: catalogue.TableOf(stmt), Err: err},
+		Error:    &conflict.Error{Kind: conflict.Duplicate, Table: models.TableOf(stmt), Err: err},
 		suspects: j.suspectsOfInsert(stmt),
 	}
 	c.ownIndex = j.firedOwnIndex(c, models.Count(stmt))

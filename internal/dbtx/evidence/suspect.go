@@ -70,7 +70,7 @@ func (j *Judge) suspectsOfInsert(stmt *gorm.Statement) (suspects []*suspect) {
 		sure[r] = true
 		suspects = append(suspects, &suspect{row: r, sure: true, given: [][]any{r.Values}})
 	}
-	for _, r := range j.Rows.In(catalogue.TableOf(stmt)) {
+	for _, r := range j.Rows.In(models.TableOf(stmt)) {
 		if sure[r] {
 			continue
 		}
@@ -130,7 +130,7 @@ func (j *Judge) suspectsOfUpdate(stmt *gorm.Statement, expected models.Expected)
 			suspects = append(suspects, &suspect{row: r, sure: true, loaded: []loadedKey{loaded}})
 		}
 	}
-	for _, r := range j.Rows.In(catalogue.TableOf(stmt)) {
+	for _, r := range j.Rows.In(models.TableOf(stmt)) {
 		if sure[r] || !mayBeAmong(r, stmt, all) {
 			continue
 		}

@@ -9,7 +9,6 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/internal/conflict"
-	"github.com/belaygo/belay/internal/dbtx/catalogue"
 	"github.com/belaygo/belay/internal/dbtx/models"
 	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
 	"github.com/belaygo/belay/internal/rowversion"
@@ -45,7 +44,7 @@ func Parse(ctx context.Context, db *gorm.DB, model any) (Model, error) {
 func (m Model) Statement() *gorm.Statement { return m.stmt }
 
 // Table returns the table of the model.
-func (m Model) Table() string { return catalogue.TableOf(m.stmt) }
+func (m Model) Table() string { return models.TableOf(m.stmt) }
 
 // Primary returns the columns of the primary key.
 func (m Model) Primary() []string { return m.stmt.Schema.PrimaryFieldDBNames }

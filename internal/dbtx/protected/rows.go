@@ -9,7 +9,6 @@ import (
 
 	"gorm.io/gorm"
 
-	"github.com/belaygo/belay/internal/dbtx/catalogue"
 	"github.com/belaygo/belay/internal/dbtx/models"
 	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
 )
@@ -209,7 +208,7 @@ func (p *Rows) Each(stmt *gorm.Statement, f func(r *Row, value func(column strin
 
 // Matching returns the rows of a statement's table that have the values.
 func (p *Rows) Matching(stmt *gorm.Statement, value func(column string) any) (rows []*Row) {
-	for _, shape := range p.shapesIn(catalogue.TableOf(stmt)) {
+	for _, shape := range p.shapesIn(models.TableOf(stmt)) {
 		p.mu.Lock()
 		for _, r := range p.with(shape, value) {
 			if r.Is(value) {
