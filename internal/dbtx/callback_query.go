@@ -2,6 +2,7 @@ package dbtx
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -30,7 +31,7 @@ func loaded(db *gorm.DB) {
 	if field == nil || !t.selects(db.Statement, field) {
 		return
 	}
-	models.EachRow(db.Statement, func(value func(column string) any) {
+	models.EachRow(db.Statement, func(value func(column string) any, _ reflect.Value) {
 		if version, ok := sqlvalue.Indirect(value(field.DBName)).(rowversion.Version); ok && version < 1 && db.Error == nil {
 			_ = db.AddError(fmt.Errorf("%w: a row of %s has version %d or NULL, the first one is 1", rowversion.ErrVersion, s.Table, version))
 		}

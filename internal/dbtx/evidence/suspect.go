@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"reflect"
 	"slices"
 
 	"gorm.io/gorm"
@@ -80,7 +81,7 @@ func (j *Judge) suspectsOfInsert(stmt *gorm.Statement) (suspects []*suspect) {
 		}
 		s := &suspect{row: r}
 		var rows []clause.Expression
-		models.EachRow(stmt, func(value func(column string) any) {
+		models.EachRow(stmt, func(value func(column string) any, _ reflect.Value) {
 			if given, ask := givenBy(r, stmt, value); ask != nil {
 				s.given = append(s.given, given)
 				rows = append(rows, ask)

@@ -27,9 +27,10 @@ func Each(stmt *gorm.Statement, f func(reflect.Value)) {
 }
 
 // EachRow calls f for every row among the models and the values of a statement, which are
-// one struct if a model is inserted.
-func EachRow(stmt *gorm.Statement, f func(value func(column string) any)) {
-	model := func(row reflect.Value) { f(Values(stmt, row)) }
+// one struct if a model is inserted. row is the struct with the values; that of a map is
+// the zero Value.
+func EachRow(stmt *gorm.Statement, f func(value func(column string) any, row reflect.Value)) {
+	model := func(row reflect.Value) { f(Values(stmt, row), row) }
 	Each(stmt, model)
 	switch dest := Indirect(stmt.Dest); {
 	case !dest.IsValid():
@@ -38,7 +39,7 @@ func EachRow(stmt *gorm.Statement, f func(value func(column string) any)) {
 			model(dest)
 		}
 	default:
-		EachMap(stmt.Schema, dest, f)
+		EachMap(stmt.Schema, dest, func(value func(column string) any) { f(value, reflect.Value{}) })
 	}
 }
 

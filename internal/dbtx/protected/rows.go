@@ -199,7 +199,7 @@ func (p *Rows) Each(stmt *gorm.Statement, f func(r *Row, value func(column strin
 	if stmt.Schema == nil {
 		return
 	}
-	models.EachRow(stmt, func(value func(column string) any) {
+	models.EachRow(stmt, func(value func(column string) any, _ reflect.Value) {
 		for _, r := range p.Matching(stmt, value) {
 			f(r, value)
 		}
