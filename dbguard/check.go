@@ -86,6 +86,11 @@ func checkModels(db *gorm.DB, given []any, requests bool) (found []doctor.Findin
 	return found
 }
 
+// catalogueOf returns the catalogue of a database.
+func catalogueOf(db *gorm.DB) catalogue.Source {
+	return catalogue.Source{Dialect: db.Name(), Conn: db.Statement.ConnPool}
+}
+
 // checked is a model whose table is checked.
 type checked struct {
 	db      *gorm.DB
@@ -119,8 +124,8 @@ const (
 // check reads the catalogue again: the table may have changed.
 func (c *checked) check() {
 	var err error
-	if c.columns, err = catalogue.Columns(c.db, c.table); err == nil {
-		c.indexes, err = catalogue.Indexes(c.db, c.table)
+	if c.columns, err = catalogueOf(c.db).Columns(c.db.Statement.Context, c.table); err == nil {
+		c.indexes, err = catalogueOf(c.db).Indexes(c.db.Statement.Context, c.table)
 	}
 	switch {
 	case err != nil:
@@ -130,7 +135,7 @@ func (c *checked) check() {
 		c.fault(migrate, "the table does not exist")
 		return
 	}
-	if known, err := catalogue.FactsOf(c.db, c.table); err != nil {
+	if known, err := catalogueOf(c.db).Facts(c.db.Statement.Context, c.table); err != nil {
 		c.failed(err)
 	} else if !known.Transactional {
 		c.fault("ALTER TABLE ... ENGINE = InnoDB", "its engine has no transactions, so nothing can be rolled back")

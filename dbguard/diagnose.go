@@ -13,7 +13,6 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"gorm.io/gorm"
 
-	"github.com/belaygo/belay/internal/dbtx/catalogue"
 	"github.com/belaygo/belay/internal/doctor"
 )
 
@@ -43,7 +42,7 @@ func Diagnose(ctx context.Context, db *gorm.DB, models ...any) []doctor.Finding 
 
 // servesRequests reports whether the table of requests exists, which guard.For and guard.Once need.
 func servesRequests(db *gorm.DB) bool {
-	columns, err := catalogue.Columns(db, "belay_once")
+	columns, err := catalogueOf(db).Columns(db.Statement.Context, "belay_once")
 	return err == nil && len(columns) > 0
 }
 

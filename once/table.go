@@ -140,14 +140,15 @@ func checkTable(db *gorm.DB, table string) error {
 // hasItsKey returns an error unless the database refuses a second row of a request, and
 // takes the first one back at a rollback.
 func hasItsKey(db *gorm.DB, table string) error {
-	indexes, err := catalogue.Indexes(db, table)
+	in := catalogue.Source{Dialect: db.Name(), Conn: db.Statement.ConnPool}
+	indexes, err := in.Indexes(db.Statement.Context, table)
 	if err != nil {
 		return fmt.Errorf("once: check tables: %w", err)
 	}
 	if !catalogue.IsUnique(indexes, []string{"request"}) {
 		return fmt.Errorf("once: table %s has no unique index on (request) alone%s, so a request may take effect twice: make it the primary key", table, catalogue.Unusable(indexes))
 	}
-	facts, err := catalogue.FactsOf(db, table)
+	facts, err := in.Facts(db.Statement.Context, table)
 	if err != nil {
 		return fmt.Errorf("once: check tables: %w", err)
 	}

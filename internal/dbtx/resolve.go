@@ -247,7 +247,8 @@ func (t *Tx) asKept(db *gorm.DB, img journal.Image) (journal.Image, error) {
 	if name == "" || t.dialect.Name != "mysql" || t.conn.Session.Strict {
 		return img, nil
 	}
-	columns, err := catalogue.Columns(db, img.Row.Table)
+	in := catalogue.Source{Dialect: t.dialect.Name, Conn: db.Statement.ConnPool}
+	columns, err := in.Columns(db.Statement.Context, img.Row.Table)
 	if err != nil {
 		return img, err
 	}

@@ -1,12 +1,11 @@
 package catalogue
 
 import (
+	"context"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/internal/dbtx/dialect"
 )
@@ -44,14 +43,15 @@ type answer[T any] struct {
 // may read nothing later in the transaction.
 type Tables struct {
 	Known func() *Cache
-	Begun time.Time                         // when the transaction began
-	Open  func() (db *gorm.DB, done func()) // returns a session for one read
+	Begun time.Time // when the transaction began
+	// Open returns the database for one read, with its context.
+	Open func() (ctx context.Context, in Source, done func())
 }
 
 // Indexes returns the unique indexes of a table, and remembers them unless there are
 // none: the table may not have been made yet.
 func (t Tables) Indexes(table string) ([]Index, error) {
-	return remembered(t, &t.Known().indexes, table, Indexes, func(all []Index) bool { return len(all) == 0 })
+	return remembered(t, &t.Known().indexes, table, Source.Indexes, func(all []Index) bool { return len(all) == 0 })
 }
 
 // Column returns a column of a table, and remembers all of them.
@@ -67,13 +67,13 @@ func (t Tables) Exists(table string) (bool, error) {
 }
 
 func (t Tables) columns(table string) (map[string]Column, error) {
-	return remembered(t, &t.Known().columns, table, Columns, func(all map[string]Column) bool { return len(all) == 0 })
+	return remembered(t, &t.Known().columns, table, Source.Columns, func(all map[string]Column) bool { return len(all) == 0 })
 }
 
 // Facts returns the facts of a table, and remembers them. If they cannot be read, it
 // returns those that prove least.
 func (t Tables) Facts(table string) Facts {
-	known, err := remembered(t, &t.Known().facts, table, FactsOf, func(Facts) bool { return false })
+	known, err := remembered(t, &t.Known().facts, table, Source.Facts, func(Facts) bool { return false })
 	if err == nil {
 		return known
 	}
@@ -95,16 +95,16 @@ func (t Tables) isCurrent(at time.Time) bool {
 
 // remembered returns a table's remembered description, or reads it if that is too old. It
 // remembers no empty answer.
-func remembered[T any](t Tables, known *sync.Map, table string, read func(*gorm.DB, string) (T, error), empty func(T) bool) (T, error) {
+func remembered[T any](t Tables, known *sync.Map, table string, read func(Source, context.Context, string) (T, error), empty func(T) bool) (T, error) {
 	if v, ok := known.Load(table); ok {
 		if a := v.(answer[T]); t.isCurrent(a.at) {
 			return a.found, nil
 		}
 	}
 	at := time.Now() // before the table is looked at
-	db, done := t.Open()
+	ctx, source, done := t.Open()
 	defer done()
-	found, err := read(db, table)
+	found, err := read(source, ctx, table)
 	switch {
 	case err != nil:
 	case empty(found):

@@ -18,9 +18,7 @@ func TestFactsAreReadAgain(t *testing.T) {
 	db := testdb.OpenPostgres(t, teststack.Postgres(t)+"&lock_timeout=50")
 	testdb.WantNil(t, db.Exec("CREATE TABLE plain (id INT PRIMARY KEY)").Error)
 	known := new(catalogue.Cache)
-	tables := catalogue.Tables{Known: func() *catalogue.Cache { return known }, Open: func() (*gorm.DB, func()) {
-		return db.WithContext(context.Background()), func() {}
-	}}
+	tables := catalogue.Tables{Known: func() *catalogue.Cache { return known }, Open: open(t, db)}
 	testdb.WantNil(t, db.Transaction(func(tx *gorm.DB) error {
 		err := tx.Exec("LOCK TABLE pg_constraint IN ACCESS EXCLUSIVE MODE").Error
 		if f := tables.Facts("plain"); !f.Triggers {
@@ -37,13 +35,13 @@ func TestFactsAreReadAgain(t *testing.T) {
 // within a minute, for as long as they take. What is forgotten is read again by those that
 // begin later: one that has begun may not be able to read.
 func TestIndexesAreReadAgain(t *testing.T) {
-	testdb.EachWithPostgres(t, func(t *testing.T, open func(...gorm.Option) *gorm.DB) {
-		db := open()
+	testdb.EachWithPostgres(t, func(t *testing.T, opens func(...gorm.Option) *gorm.DB) {
+		db := opens()
 		testdb.WantNil(t, db.Exec("CREATE TABLE plain (id INT PRIMARY KEY, no INT NOT NULL)").Error)
 		testdb.WantNil(t, db.Exec("CREATE UNIQUE INDEX plain_no ON plain (no)").Error)
 		known := new(catalogue.Cache)
 		at := func(begun time.Time) int {
-			indexes, err := catalogue.Tables{Known: func() *catalogue.Cache { return known }, Begun: begun, Open: func() (*gorm.DB, func()) { return db, func() {} }}.Indexes("plain")
+			indexes, err := catalogue.Tables{Known: func() *catalogue.Cache { return known }, Begun: begun, Open: open(t, db)}.Indexes("plain")
 			testdb.WantNil(t, err)
 			return len(indexes)
 		}
@@ -67,4 +65,13 @@ func TestIndexesAreReadAgain(t *testing.T) {
 			t.Errorf("%d indexes in one that begins later, want 2", n)
 		}
 	})
+}
+
+// open returns a function that opens db for a read.
+func open(t *testing.T, db *gorm.DB) func() (context.Context, catalogue.Source, func()) {
+	pool, err := db.DB()
+	testdb.WantNil(t, err)
+	return func() (context.Context, catalogue.Source, func()) {
+		return context.Background(), catalogue.Source{Dialect: db.Name(), Conn: pool}, func() {}
+	}
 }

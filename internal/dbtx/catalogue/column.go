@@ -1,29 +1,29 @@
 package catalogue
 
 import (
+	"context"
+	"database/sql"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
-
-	"gorm.io/gorm"
 )
 
 // A Column is a column of a table, as the database has it.
 type Column struct {
-	Name      string `gorm:"column:name"`
-	Kind      string `gorm:"column:kind"`
-	Digits    *int   `gorm:"column:digits"` // of a second; nil if it is no time, or a date
-	Nullable  bool   `gorm:"column:nullable"`
-	Texts     string `gorm:"column:texts"`     // the character set on MySQL, the type with its length on PostgreSQL
-	Collation string `gorm:"column:collation"` // "" if it has no texts; on SQLite, of its unique index
-	Default   string `gorm:"column:def"`       // as SQL; "" if there is none
-	Unsigned  bool   `gorm:"column:nosign"`
-	Numbers   bool   `gorm:"column:numbers"` // MySQL replaces 0 by a generated number
-	Length    *int64 `gorm:"column:length"`  // of a text on MySQL, which cuts off the rest if it is not strict: characters, or bytes; nil elsewhere
+	Name      string
+	Kind      string
+	Digits    *int // of a second; nil if it is no time, or a date
+	Nullable  bool
+	Texts     string // the character set on MySQL, the type with its length on PostgreSQL
+	Collation string // "" if it has no texts; on SQLite, of its unique index
+	Default   string // as SQL; "" if there is none
+	Unsigned  bool
+	Numbers   bool   // MySQL replaces 0 by a generated number
+	Length    *int64 // of a text on MySQL, which cuts off the rest if it is not strict: characters, or bytes; nil elsewhere
 }
 
-// Each query lists the columns of a table.
+// Each query lists the columns of a table, with the fields of a Column in their order.
 var columnQueries = map[string]string{
 	"mysql": `SELECT column_name AS name, data_type AS kind, datetime_precision AS digits, is_nullable = 'YES' AS nullable,
 			character_set_name AS texts, collation_name AS collation, column_default AS def,
@@ -50,14 +50,18 @@ var columnQueries = map[string]string{
 
 // Columns reads the columns of a table, by their names in lower case. There are
 // none if there is no such table.
-func Columns(db *gorm.DB, table string) (map[string]Column, error) {
-	var found []Column
-	if err := read(db, columnQueries, table, &found); err != nil {
-		return nil, fmt.Errorf("read columns of %s: %w", table, err)
-	}
-	columns := make(map[string]Column, len(found))
-	for _, c := range found {
+func (s Source) Columns(ctx context.Context, table string) (map[string]Column, error) {
+	columns := make(map[string]Column)
+	err := s.read(ctx, columnQueries, table, func(rows *sql.Rows) error {
+		var c Column
+		var texts, collation, def sql.NullString
+		err := rows.Scan(&c.Name, &c.Kind, &c.Digits, &c.Nullable, &texts, &collation, &def, &c.Unsigned, &c.Numbers, &c.Length)
+		c.Texts, c.Collation, c.Default = texts.String, collation.String, def.String
 		columns[strings.ToLower(c.Name)] = c
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read columns of %s: %w", table, err)
 	}
 	return columns, nil
 }

@@ -1,23 +1,23 @@
 package catalogue
 
 import (
+	"context"
+	"database/sql"
 	"fmt"
 	"slices"
 	"strings"
-
-	"gorm.io/gorm"
 )
 
 // Facts are the properties of a table on which the proofs in its rows depend.
 type Facts struct {
 	// Transactional: a rollback undoes writes. Those to Aria and MyISAM remain.
-	Transactional bool `gorm:"column:transactional"`
-	Triggers      bool `gorm:"column:triggers"` // a write to it may write other rows
-	Alters        bool `gorm:"column:alters"`   // a trigger may alter a row that is inserted
-	Cascades      bool `gorm:"column:cascades"` // a row may be deleted with one that it refers to
+	Transactional bool
+	Triggers      bool // a write to it may write other rows
+	Alters        bool // a trigger may alter a row that is inserted
+	Cascades      bool // a row may be deleted with one that it refers to
 	// Rewritten are the columns of foreign keys that change with the row that they refer to,
 	// or when that is deleted, separated by commas; anyColumn if they are not known.
-	Rewritten string `gorm:"column:rewritten"`
+	Rewritten string
 }
 
 // Rewrites reports whether a write to another table may change one of the columns.
@@ -32,7 +32,7 @@ func (f Facts) Rewrites(columns []string) bool {
 
 const anyColumn = "*"
 
-// Each query reads the facts of a table.
+// Each query reads the Facts of a table, in the order of their fields.
 var factsQueries = map[string]string{
 	"mysql": `SELECT
 		COALESCE((SELECT e.transactions <> 'NO' FROM information_schema.tables t JOIN information_schema.engines e ON e.engine = t.engine
@@ -66,10 +66,13 @@ var factsQueries = map[string]string{
 			WHERE on_update IN ('CASCADE', 'SET NULL', 'SET DEFAULT') OR on_delete IN ('SET NULL', 'SET DEFAULT')), '') AS rewritten`,
 }
 
-// FactsOf returns the facts of a table.
-func FactsOf(db *gorm.DB, table string) (found Facts, err error) {
-	if err := read(db, factsQueries, table, &found); err != nil {
+// Facts returns the facts of a table.
+func (s Source) Facts(ctx context.Context, table string) (f Facts, err error) {
+	err = s.read(ctx, factsQueries, table, func(rows *sql.Rows) error {
+		return rows.Scan(&f.Transactional, &f.Triggers, &f.Alters, &f.Cascades, &f.Rewritten)
+	})
+	if err != nil {
 		return Facts{}, fmt.Errorf("read what is known of table %s: %w", table, err)
 	}
-	return found, nil
+	return f, nil
 }

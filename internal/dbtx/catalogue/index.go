@@ -1,11 +1,11 @@
 package catalogue
 
 import (
+	"context"
+	"database/sql"
 	"fmt"
 	"slices"
 	"strings"
-
-	"gorm.io/gorm"
 )
 
 // An Index is a unique index of a table, as the database has it: its columns in lower case;
@@ -27,22 +27,22 @@ func (i Index) flaw() string {
 }
 
 // Indexes returns the unique indexes of a table. There are none if there is no such table.
-func Indexes(db *gorm.DB, table string) (indexes []Index, err error) {
-	var rows []struct {
-		Name string `gorm:"column:name"`
-		Col  string `gorm:"column:col"` // "" for NULL
-		Prim bool   `gorm:"column:prim"`
-		Flaw string `gorm:"column:flaw"`
-	}
-	if err := read(db, indexQueries, table, &rows); err != nil {
-		return nil, fmt.Errorf("read unique indexes of %s: %w", table, err)
-	}
-	for _, r := range rows {
-		if n := len(indexes); n == 0 || indexes[n-1].Name != r.Name {
-			indexes = append(indexes, Index{Name: r.Name, Primary: r.Prim, Flaw: r.Flaw})
+func (s Source) Indexes(ctx context.Context, table string) (indexes []Index, err error) {
+	err = s.read(ctx, indexQueries, table, func(rows *sql.Rows) error {
+		var one Index
+		var column sql.NullString
+		if err := rows.Scan(&one.Name, &column, &one.Primary, &one.Flaw); err != nil {
+			return err
+		}
+		if n := len(indexes); n == 0 || indexes[n-1].Name != one.Name {
+			indexes = append(indexes, one)
 		}
 		last := &indexes[len(indexes)-1]
-		last.Columns = append(last.Columns, strings.ToLower(r.Col))
+		last.Columns = append(last.Columns, strings.ToLower(column.String))
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read unique indexes of %s: %w", table, err)
 	}
 	return indexes, nil
 }
@@ -69,13 +69,13 @@ var indexQueries = map[string]string{
 		WHERE i.indrelid = ` + postgresTable + `
 		AND i.indisunique AND k.n <= i.indnkeyatts
 		ORDER BY c.relname, k.n`,
-	"sqlite": `SELECT il.name AS name, ii.name AS col, il.origin = 'pk' AS prim, CASE il.partial WHEN 1 THEN 'is partial' ELSE '' END AS flaw, ii.seqno AS n
+	"sqlite": `SELECT name, col, prim, flaw FROM (SELECT il.name AS name, ii.name AS col, il.origin = 'pk' AS prim, CASE il.partial WHEN 1 THEN 'is partial' ELSE '' END AS flaw, ii.seqno AS n
 		FROM pragma_index_list(@name) il, pragma_index_info(il.name) ii
 		WHERE il."unique" = 1
 		UNION ALL SELECT 'primary key', ti.name, TRUE, '', ti.pk
 		FROM pragma_table_info(@name) ti
 		WHERE ti.pk > 0 AND NOT EXISTS (SELECT 1 FROM pragma_index_list(@name) WHERE origin = 'pk')
-		ORDER BY 1, 5`,
+		) ORDER BY name, n`,
 }
 
 // UniqueKeys returns the columns of each index that names a row.
@@ -113,11 +113,13 @@ func (t Tables) OnlyIndex(table, index string) bool {
 	if strings.EqualFold(index, "PRIMARY") {
 		return false
 	}
-	db, done := t.Open()
+	ctx, source, done := t.Open()
 	defer done()
+	values := nameOf(table)
+	values["index"] = index
 	var others int64
-	err := db.Raw(`SELECT COUNT(*) FROM information_schema.statistics
+	err := source.query(ctx, `SELECT COUNT(*) FROM information_schema.statistics
 		WHERE index_name = @index AND table_schema = `+mysqlSchema+` AND table_name <> @name`,
-		nameOf(table), map[string]any{"index": index}).Scan(&others).Error
+		values, func(rows *sql.Rows) error { return rows.Scan(&others) })
 	return err == nil && others == 0
 }

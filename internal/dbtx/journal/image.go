@@ -34,7 +34,7 @@ func (i Image) StampColumn() string {
 	if i.stamp == 0 {
 		return ""
 	}
-	return models.FieldOf[dbguard.Stamp](i.Schema).DBName
+	return models.FieldOf[rowversion.Stamp](i.Schema).DBName
 }
 
 // WithoutStamp returns the image of a write whose stamp proves nothing.

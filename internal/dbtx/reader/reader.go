@@ -33,9 +33,9 @@ func New(db *gorm.DB, d dialect.Dialect, s dialect.Session, known *catalogue.Cac
 	q := &Reader{Dialect: d, Session: s, context: ctx}
 	q.Use(db)
 	q.known.Store(known)
-	q.Tables = catalogue.Tables{Known: q.known.Load, Begun: time.Now(), Open: func() (*gorm.DB, func()) {
+	q.Tables = catalogue.Tables{Known: q.known.Load, Begun: time.Now(), Open: func() (context.Context, catalogue.Source, func()) {
 		ctx, cancel := q.Context()
-		return q.DB(ctx), cancel
+		return ctx, q.catalogue(), cancel
 	}}
 	return q
 }
@@ -56,6 +56,11 @@ func (q *Reader) MoveBack() {
 	if q.moved.Load() {
 		q.Move()
 	}
+}
+
+// catalogue returns the catalogue of the database.
+func (q *Reader) catalogue() catalogue.Source {
+	return catalogue.Source{Dialect: q.Dialect.Name, Conn: q.db.Load().Statement.ConnPool}
 }
 
 type ownKey struct{}

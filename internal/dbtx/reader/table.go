@@ -29,7 +29,7 @@ func (q *Reader) schemaOf(table string) (string, error) {
 	}
 	ctx, cancel := q.Context()
 	defer cancel()
-	schema, err := catalogue.SchemaOf(q.DB(ctx), table)
+	schema, err := q.catalogue().SchemaOf(ctx, table)
 	if err == nil {
 		q.schemas.Store(table, schema)
 	}
