@@ -15,6 +15,7 @@ import (
 	"github.com/belaygo/belay/internal/dbtx/protected"
 	"github.com/belaygo/belay/internal/dbtx/reader"
 	"github.com/belaygo/belay/internal/fail"
+	"github.com/belaygo/belay/internal/gormfront"
 	"github.com/belaygo/belay/internal/wait"
 )
 
@@ -64,7 +65,7 @@ func Begin(ctx context.Context, db *gorm.DB, o Options) (*Tx, error) {
 	fail.Point("dbtx/begun")
 	t := &Tx{
 		conn: c, dialect: d, pool: pool, database: known, options: o,
-		translates: db.TranslateError, key: o.Key, keyless: o.Keyless,
+		key: o.Key, keyless: o.Keyless,
 	}
 	c.Session.Begun = time.Now()
 	if known.sessions.Moved() {
@@ -74,8 +75,8 @@ func Begin(ctx context.Context, db *gorm.DB, o Options) (*Tx, error) {
 	o.Memory.Use(c.Session.Server)
 	t.ctx, t.cancel = context.WithCancel(context.WithValue(ctx, txKey{}, t))
 	c.Done = t.ctx.Done()
-	t.db = t.session(db)
-	t.reader = reader.New(t.db, d, c.Session, &known.catalogue, t.detached)
+	t.front = gormfront.New(t.session(db), db.TranslateError)
+	t.reader = reader.New(t.front, c, d, c.Session, &known.catalogue, t.detached)
 	t.journal = journal.New(t.reader.Facts, d.Name == "mysql")
 	t.rows = protected.NewRows(t.reader.SameTable)
 	t.judge = &evidence.Judge{

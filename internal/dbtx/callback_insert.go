@@ -12,6 +12,7 @@ import (
 	"github.com/belaygo/belay/internal/dbtx/models"
 	"github.com/belaygo/belay/internal/dbtx/protected"
 	"github.com/belaygo/belay/internal/fail"
+	"github.com/belaygo/belay/internal/gormfront"
 )
 
 // beforeInsert prepares an insert as beforeWrite prepares an update, and checks again the
@@ -25,7 +26,7 @@ func inserted(db *gorm.DB) {
 	if t == nil || db.DryRun {
 		return
 	}
-	rows := t.rows.Among(db.Statement)
+	rows := t.rows.Among(gormfront.Given(db.Statement))
 	how := insertKind(db.Statement)
 	if db.Error == nil {
 		fail.Point("dbtx/inserted")
@@ -40,7 +41,7 @@ func inserted(db *gorm.DB) {
 	switch {
 	case how != journal.Plain, errors.Is(db.Error, ErrPoisoned): // it was not sent
 	case dialect.IsDuplicate(db.Error):
-		c := t.judge.Duplicate(db.Statement, t.translate(db.Error))
+		c := t.judge.Duplicate(db.Statement, t.front.Translate(db.Error))
 		t.abortedBy(c)
 		db.Error = c
 	case dialect.IsDeadlock(db.Error):

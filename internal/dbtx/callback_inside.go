@@ -87,7 +87,7 @@ func learn(db *gorm.DB) {
 	if dialect.IsChanged(db.Error) && !errors.Is(db.Error, ErrPoisoned) { // or it was not sent
 		t.judge.Doubt(db.Error)
 	}
-	db.Error = t.translate(db.Error)
+	db.Error = t.front.Translate(db.Error)
 }
 
 // isolation forgets all sessions when SQL outside of a guarded transaction has set the

@@ -2,7 +2,6 @@ package dbtx
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -15,6 +14,8 @@ import (
 	"github.com/belaygo/belay/internal/dbtx/protected"
 	"github.com/belaygo/belay/internal/dbtx/reader"
 	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
+	"github.com/belaygo/belay/internal/dbtx/statement"
+	"github.com/belaygo/belay/internal/gormfront"
 	"github.com/belaygo/belay/internal/rowversion"
 )
 
@@ -31,20 +32,21 @@ func loaded(db *gorm.DB) {
 	if field == nil || !t.selects(db.Statement, field) {
 		return
 	}
-	models.EachRow(db.Statement, func(value func(column string) any, _ reflect.Value) {
-		if version, ok := sqlvalue.Indirect(value(field.DBName)).(rowversion.Version); ok && version < 1 && db.Error == nil {
+	w := gormfront.Given(db.Statement)
+	for _, row := range w.Rows {
+		if version, ok := sqlvalue.Indirect(row.Value(field.DBName)).(rowversion.Version); ok && version < 1 && db.Error == nil {
 			_ = db.AddError(fmt.Errorf("%w: a row of %s has version %d or NULL, the first one is 1", rowversion.ErrVersion, s.Table, version))
 		}
-	})
-	t.rows.Each(db.Statement, func(r *protected.Row, value func(column string) any) {
+	}
+	t.rows.Each(w, func(r *protected.Row, value statement.Value) {
 		version, _ := sqlvalue.Indirect(value(field.DBName)).(rowversion.Version)
 		if version == 0 || db.Error != nil || t.journal.Touched(r) {
 			return
 		}
 		now := protected.Reading{Found: true, Version: version}
-		if s.ModelType == r.Schema.ModelType { // another model may declare another key
-			for _, f := range s.PrimaryFields {
-				now.Key = append(now.Key, value(f.DBName))
+		if w.Model.Declares(r.Model) { // another model may declare another key
+			for _, column := range w.Model.Primary() {
+				now.Key = append(now.Key, value(column))
 			}
 		}
 		if c := t.judge.Saw(r, now); c != nil {

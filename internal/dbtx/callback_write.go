@@ -12,14 +12,16 @@ import (
 	"github.com/belaygo/belay/internal/dbtx/journal"
 	"github.com/belaygo/belay/internal/dbtx/models"
 	"github.com/belaygo/belay/internal/dbtx/protected"
+	"github.com/belaygo/belay/internal/dbtx/statement"
 	"github.com/belaygo/belay/internal/fail"
+	"github.com/belaygo/belay/internal/gormfront"
 	"github.com/belaygo/belay/internal/rowversion"
 )
 
 // beforeWrite prepares the protected rows for a statement that gorm is about to send.
 func beforeWrite(db *gorm.DB) { prepare(db, (*Tx).follow) }
 
-func prepare(db *gorm.DB, protect func(*Tx, *gorm.Statement) error) {
+func prepare(db *gorm.DB, protect func(*Tx, *statement.Write) error) {
 	t := txOf(db.Statement)
 	if t == nil {
 		return
@@ -28,11 +30,12 @@ func prepare(db *gorm.DB, protect func(*Tx, *gorm.Statement) error) {
 	if db.Error != nil || db.DryRun {
 		return
 	}
-	if table := models.TableOf(db.Statement); table != "" {
-		t.reader.Facts(table) // PostgreSQL reads nothing after an error
-		t.rows.Resolve(table)
+	w := gormfront.Given(db.Statement)
+	if w.Table != "" {
+		t.reader.Facts(w.Table) // PostgreSQL reads nothing after an error
+		t.rows.Resolve(w.Table)
 	}
-	_ = db.AddError(protect(t, db.Statement))
+	_ = db.AddError(protect(t, w))
 }
 
 // unmetSetting is where a statement keeps between noted and judged that it matched fewer
@@ -46,7 +49,7 @@ func noted(db *gorm.DB) {
 		return
 	}
 	expected, _ := models.ExpectedBy(db.Statement)
-	t.noteWritten(db, expected, t.rows.Among(db.Statement))
+	t.noteWritten(db, expected, t.rows.Among(gormfront.Given(db.Statement)))
 	switch n := int64(len(expected.Rows)); {
 	case db.Error != nil:
 	case n == 0, db.RowsAffected == n:

@@ -68,7 +68,7 @@ type beside interface{ Beside() []string }
 
 func (t *Tx) protectClaim(key string, model any) error {
 	defer t.Under(key)()
-	m, err := protected.Parse(t.ctx, t.db, model)
+	m, err := t.front.Parse(t.ctx, model)
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (t *Tx) insertClaims(models any, session gorm.Session, patience time.Durati
 			t.conn.Discard()
 		}
 	}()
-	err := t.db.Session(&session).Clauses(prefix(bound.Prefix)).Create(models).Error
+	err := t.DB().Session(&session).Clauses(prefix(bound.Prefix)).Create(models).Error
 	returned = true
 	if bound.Restore == "" || err != nil && t.dialect.Aborts { // the ROLLBACK restores it
 		return err

@@ -12,5 +12,5 @@ func (t *Tx) deferred(err error) error {
 		return err
 	}
 	table, _, _ := t.conn.Session.RefusingIndex(err)
-	return &conflict.Error{Kind: conflict.Duplicate, Table: table, Err: t.translate(err)}
+	return &conflict.Error{Kind: conflict.Duplicate, Table: table, Err: t.front.Translate(err)}
 }

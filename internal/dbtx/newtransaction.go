@@ -6,8 +6,6 @@ import (
 	"errors"
 	"slices"
 
-	"gorm.io/gorm"
-
 	"github.com/belaygo/belay/internal/dbtx/pinned"
 	"github.com/belaygo/belay/internal/dbtx/protected"
 	"github.com/belaygo/belay/internal/dbtx/sqltext"
@@ -87,9 +85,7 @@ func (t *Tx) elsewhere(ctx context.Context) (*pinned.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	db := t.db.Session(&gorm.Session{NewDB: true, Context: ctx})
-	db.Statement.ConnPool = primary{c}
-	t.reader.Use(db)
+	t.reader.Use(t.front.On(c), c)
 	return &pinned.Conn{SQL: c}, nil
 }
 

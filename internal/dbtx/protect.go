@@ -5,13 +5,11 @@ import (
 	"slices"
 	"strings"
 
-	"gorm.io/gorm"
-
 	"github.com/belaygo/belay/internal/conflict"
 	"github.com/belaygo/belay/internal/dbtx/catalogue"
-	"github.com/belaygo/belay/internal/dbtx/models"
 	"github.com/belaygo/belay/internal/dbtx/protected"
 	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
+	"github.com/belaygo/belay/internal/dbtx/statement"
 )
 
 // Under makes key, which is held, protect the rows named until restore is called. With an
@@ -55,7 +53,7 @@ func (t *Tx) isKeyless() bool {
 // an error that matches ErrUnprotectable if there is no such index, and nil if there is no such
 // table.
 func (t *Tx) Protect(model any) error {
-	m, err := protected.Parse(t.ctx, t.db, model)
+	m, err := t.front.Parse(t.ctx, model)
 	if err != nil {
 		return err
 	}
@@ -78,7 +76,7 @@ func (t *Tx) Protect(model any) error {
 // It returns an error that matches ErrUnprotectable if a part of the key is zero, or if
 // the table has no unique index on just these columns.
 func (t *Tx) ProtectPrimary(model any) error {
-	m, err := protected.Parse(t.ctx, t.db, model)
+	m, err := t.front.Parse(t.ctx, model)
 	if err != nil {
 		return err
 	}
@@ -95,7 +93,7 @@ func (t *Tx) ProtectPrimary(model any) error {
 }
 
 // protectPrimary protects the row with a model's primary key.
-func (t *Tx) protectPrimary(m protected.Model, r protected.Row) error {
+func (t *Tx) protectPrimary(m protected.Named, r protected.Row) error {
 	if err := t.checkPrimary(m, m.Table()); err != nil {
 		return err
 	}
@@ -105,7 +103,7 @@ func (t *Tx) protectPrimary(m protected.Model, r protected.Row) error {
 // checkPrimary returns an error that matches ErrUnprotectable unless a table keeps rows
 // apart that have other primary keys by the model: that may declare a key which the table
 // does not have. It returns nil if there is no such table.
-func (t *Tx) checkPrimary(m protected.Model, table string) error {
+func (t *Tx) checkPrimary(m protected.Named, table string) error {
 	indexes, err := t.reader.Indexes(table)
 	if err != nil || catalogue.IsUnique(indexes, m.Primary()) {
 		return err
@@ -133,11 +131,11 @@ func (t *Tx) isThere(table string, indexes []catalogue.Index) (bool, error) {
 // unless exactly one index fits, and if model has a primary key that is not unique in the
 // table. Hooks of the model may still alter its values.
 func (t *Tx) ProtectNew(model any) error {
-	m, err := protected.Parse(t.ctx, t.db, model)
+	m, err := t.front.Parse(t.ctx, model)
 	if err != nil {
 		return err
 	}
-	if t.rows.HasNamed(t.underKey(), m.Table()) || len(t.rows.Among(m.Statement())) > 0 {
+	if t.rows.HasNamed(t.underKey(), m.Table()) || len(t.rows.Among(m.Write())) > 0 {
 		return nil
 	}
 	r, err := t.newRow(m)
@@ -148,7 +146,7 @@ func (t *Tx) ProtectNew(model any) error {
 }
 
 // newRow returns the row that inserting a model makes.
-func (t *Tx) newRow(m protected.Model) (*protected.Row, error) {
+func (t *Tx) newRow(m protected.Named) (*protected.Row, error) {
 	indexes, err := t.reader.Indexes(m.Table())
 	if err != nil {
 		return nil, err
@@ -161,7 +159,7 @@ func (t *Tx) newRow(m protected.Model) (*protected.Row, error) {
 	fit := m.Fitting(catalogue.UniqueKeys(indexes))
 	switch len(fit) {
 	case 1:
-		return m.Row(fit[0], protected.Row{Model: m.Pointer()}), nil
+		return m.Row(fit[0], protected.Row{Struct: m.Pointer()}), nil
 	case 0:
 		return nil, fmt.Errorf("%w: no unique index of %s has all its columns set%s", conflict.ErrUnprotectable, m.Table(), catalogue.Unusable(indexes))
 	}
@@ -228,7 +226,7 @@ func (t *Tx) identify(r *protected.Row) error {
 	}
 	for i, v := range r.Values {
 		if sqlvalue.IsNull(v) {
-			return fmt.Errorf("%w: %s.%s is NULL, as it may be in any number of rows", conflict.ErrUnprotectable, r.Table, r.Fields[i].DBName)
+			return fmt.Errorf("%w: %s.%s is NULL, as it may be in any number of rows", conflict.ErrUnprotectable, r.Table, r.Columns[i])
 		}
 	}
 	if err := t.reader.Fits(r); err != nil {
@@ -239,30 +237,27 @@ func (t *Tx) identify(r *protected.Row) error {
 
 // refresh checks again the models that a statement is about to insert, because hooks
 // may have altered them since ProtectNew. It then calls follow.
-func (t *Tx) refresh(stmt *gorm.Statement) error {
-	if stmt.Schema == nil {
-		return nil
-	}
-	for _, r := range t.rows.Refresh(t.ctx, stmt) {
+func (t *Tx) refresh(w *statement.Write) error {
+	for _, r := range t.rows.Refresh(w) {
 		if err := t.ready(r); err != nil {
 			return err
 		}
 	}
-	return t.follow(stmt)
+	return t.follow(w)
 }
 
 // follow protects the rows that a statement's model names in the statement's table, too,
 // if they can be identified there. The table may have been chosen at run time.
-func (t *Tx) follow(stmt *gorm.Statement) error {
-	table := models.TableOf(stmt)
-	if stmt.Schema == nil || table == "" || strings.EqualFold(table, stmt.Schema.Table) {
+func (t *Tx) follow(w *statement.Write) error {
+	table := w.Table
+	if w.Model == nil || table == "" || strings.EqualFold(table, w.Model.Table()) {
 		return nil
 	}
 	for _, r := range t.rows.All() {
-		if r.Followed || r.Schema.ModelType != stmt.Schema.ModelType || t.reader.SameTable(r.Table, table) {
+		if r.Followed || !w.Model.Declares(r.Model) || t.reader.SameTable(r.Table, table) {
 			continue
 		}
-		there := &protected.Row{Key: r.Key, Table: table, Schema: r.Schema, Fields: r.Fields, Values: r.Values, Followed: true}
+		there := &protected.Row{Key: r.Key, Table: table, Model: r.Model, Columns: r.Columns, Values: r.Values, Followed: true}
 		names, err := t.reader.Identifies(there)
 		if err == nil && names {
 			err = t.protect(there)

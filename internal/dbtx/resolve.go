@@ -5,19 +5,15 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"reflect"
 	"strings"
 	"time"
-
-	"gorm.io/gorm"
-	"gorm.io/gorm/logger"
-	"gorm.io/gorm/schema"
 
 	"github.com/belaygo/belay/internal/dbtx/catalogue"
 	"github.com/belaygo/belay/internal/dbtx/dialect"
 	"github.com/belaygo/belay/internal/dbtx/journal"
 	"github.com/belaygo/belay/internal/dbtx/pinned"
 	"github.com/belaygo/belay/internal/dbtx/protected"
+	"github.com/belaygo/belay/internal/dbtx/statement"
 	"github.com/belaygo/belay/internal/wait"
 )
 
@@ -195,10 +191,14 @@ func (t *Tx) readOutcome(ctx context.Context, c *sql.Conn) (Outcome, error) {
 // prove reads the rows for a proof of the transaction's outcome. They were committed
 // together or not at all, so the proof of one row is enough.
 func (t *Tx) prove(ctx context.Context, c *sql.Conn, images []journal.Image, generates bool) (journal.Proof, error) {
-	db := t.on(ctx, c)
+	ctx, from := outside{ctx}, t.front.On(c)
 	var found journal.Proof
 	for _, img := range images {
-		p, err := t.proofOf(db, img, generates)
+		img, err := t.asKept(ctx, c, img)
+		if err != nil {
+			return journal.Proof{}, err
+		}
+		p, err := t.proofOf(ctx, from, img, generates)
 		if err != nil {
 			return journal.Proof{}, err
 		}
@@ -216,39 +216,27 @@ func (t *Tx) prove(ctx context.Context, c *sql.Conn, images []journal.Image, gen
 	return found, nil
 }
 
-// on returns a session of gorm on a connection that has no guarded transaction.
-func (t *Tx) on(ctx context.Context, c *sql.Conn) *gorm.DB {
-	db := t.db.Session(&gorm.Session{NewDB: true, Context: outside{ctx}, SkipHooks: true, Logger: logger.Discard})
-	db.Error = nil // see reader.Reader.DB
-	db.Statement.ConnPool = primary{c}
-	return db
-}
-
 // proofOf reads the row of an image. An inserted row that is not found by its name may
 // be found by its primary key: the database may store the name in another form.
-func (t *Tx) proofOf(db *gorm.DB, img journal.Image, generates bool) (journal.Proof, error) {
-	row, err := t.readLocking(db, img.Row, img.Schema)
-	if byKey := img.ByKey(); err == nil && !row.IsValid() && byKey != nil {
-		row, err = t.readLocking(db, byKey, img.Schema)
-	}
-	if err == nil {
-		img, err = t.asKept(db, img)
+func (t *Tx) proofOf(ctx context.Context, from protected.Loader, img journal.Image, generates bool) (journal.Proof, error) {
+	row, err := t.readLocking(ctx, from, img.Row, img.Model)
+	if byKey := img.ByKey(); err == nil && row == nil && byKey != nil {
+		row, err = t.readLocking(ctx, from, byKey, img.Model)
 	}
 	if err != nil {
 		return journal.Proof{}, err
 	}
-	return img.Proof(db.Statement.Context, row, generates), nil
+	return img.Proof(row, generates), nil
 }
 
 // asKept returns an image without its stamp if the column does not hold that: without strict
 // mode MySQL and MariaDB cut it, and then it would be taken for another's.
-func (t *Tx) asKept(db *gorm.DB, img journal.Image) (journal.Image, error) {
+func (t *Tx) asKept(ctx context.Context, c *sql.Conn, img journal.Image) (journal.Image, error) {
 	name := img.StampColumn()
 	if name == "" || t.dialect.Name != "mysql" || t.conn.Session.Strict {
 		return img, nil
 	}
-	in := catalogue.Source{Dialect: t.dialect.Name, Conn: db.Statement.ConnPool}
-	columns, err := in.Columns(db.Statement.Context, img.Row.Table)
+	columns, err := catalogue.Source{Dialect: t.dialect.Name, Conn: c}.Columns(ctx, img.Row.Table)
 	if err != nil {
 		return img, err
 	}
@@ -312,24 +300,16 @@ func (t *Tx) CatchUp() bool {
 	return t.dialect.CatchUp(ctx, c, now) == nil
 }
 
-// primary is a connection of the transaction's own pool. Because it could commit,
-// plugins that spread reads over replicas take it for a transaction and leave it
-// alone.
-type primary struct{ *sql.Conn }
-
-func (primary) Commit() error   { return sql.ErrTxDone }
-func (primary) Rollback() error { return sql.ErrTxDone }
-
-// readLocking reads a row by its name; the zero Value if it is not there. It repeats a
+// readLocking reads a row by its name; nil if it is not there. It repeats a
 // NOWAIT read, because a waiting read would continue at the server after its client has
 // given up.
-func (t *Tx) readLocking(db *gorm.DB, r *protected.Row, model *schema.Schema) (reflect.Value, error) {
+func (t *Tx) readLocking(ctx context.Context, from protected.Loader, r *protected.Row, model statement.Model) (statement.Value, error) {
 	lock := "FOR UPDATE NOWAIT"
 	if t.dialect.Name == "sqlite" {
 		lock = ""
 	}
 	for {
-		row, err := r.Load(db.Unscoped(), model.ModelType, lock)
+		row, err := from.Load(ctx, protected.Query{Row: r, Model: model, Lock: lock})
 		switch {
 		case err == nil:
 			return row, nil
@@ -337,10 +317,10 @@ func (t *Tx) readLocking(db *gorm.DB, r *protected.Row, model *schema.Schema) (r
 			lock = "FOR UPDATE"
 			continue
 		case !dialect.IsLocked(err):
-			return reflect.Value{}, err
+			return nil, err
 		}
-		if err := wait.Sleep(db.Statement.Context, dialect.PollInterval, nil); err != nil {
-			return reflect.Value{}, fmt.Errorf("another transaction holds the row: %w", err)
+		if err := wait.Sleep(ctx, dialect.PollInterval, nil); err != nil {
+			return nil, fmt.Errorf("another transaction holds the row: %w", err)
 		}
 	}
 }

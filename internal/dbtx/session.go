@@ -9,6 +9,7 @@ import (
 
 	"github.com/belaygo/belay/internal/dbtx/dialect"
 	"github.com/belaygo/belay/internal/dbtx/journal"
+	"github.com/belaygo/belay/internal/dbtx/protected"
 	"github.com/belaygo/belay/internal/wait"
 )
 
@@ -46,11 +47,11 @@ func (t *Tx) endSession(ctx context.Context, c *sql.Conn, now dialect.Session, r
 // awaitRows reports whether all rows are unlocked, or become so soon, which shows that the
 // transaction is over.
 func (t *Tx) awaitRows(ctx context.Context, c *sql.Conn, images []journal.Image) (free bool, err error) {
-	db := t.on(ctx, c)
+	from := t.front.On(c)
 	for end := time.Now().Add(patience); ; {
 		locked := false
 		for _, img := range images {
-			_, err := img.Row.Load(db.Unscoped(), img.Schema.ModelType, "FOR UPDATE NOWAIT")
+			_, err := from.Load(outside{ctx}, protected.Query{Row: img.Row, Model: img.Model, Lock: "FOR UPDATE NOWAIT"})
 			if dialect.IsSyntax(err) { // an old server, which has no NOWAIT
 				return false, nil
 			}

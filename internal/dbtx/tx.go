@@ -14,30 +14,30 @@ import (
 	"github.com/belaygo/belay/internal/dbtx/pinned"
 	"github.com/belaygo/belay/internal/dbtx/protected"
 	"github.com/belaygo/belay/internal/dbtx/reader"
+	"github.com/belaygo/belay/internal/gormfront"
 )
 
 // Tx is a guarded transaction; see the package documentation. Its methods are
 // safe for concurrent use. Its statements, as in any transaction, are not: MySQL
 // takes one at a time.
 type Tx struct {
-	db      *gorm.DB
+	front   *gormfront.Front
 	conn    *pinned.Conn
 	ctx     context.Context
 	cancel  context.CancelFunc
 	dialect dialect.Dialect
 
-	translates bool // the db has gorm's option TranslateError
-	options    Options
-	pool       *sql.DB
-	rows       *protected.Rows
-	reader     *reader.Reader
-	journal    *journal.Journal
-	judge      *evidence.Judge
-	database   *database
-	xid        string // on PostgreSQL, its number, known when it is about to be committed
-	saved      bool   // it has had a savepoint
-	routines   routines
-	reset      bool // a statement has set the session's sql_mode, or may have
+	options  Options
+	pool     *sql.DB
+	rows     *protected.Rows
+	reader   *reader.Reader
+	journal  *journal.Journal
+	judge    *evidence.Judge
+	database *database
+	xid      string // on PostgreSQL, its number, known when it is about to be committed
+	saved    bool   // it has had a savepoint
+	routines routines
+	reset    bool // a statement has set the session's sql_mode, or may have
 
 	mu       sync.Mutex
 	key      string // that protects the rows which are named now
@@ -61,7 +61,7 @@ func FromContext(ctx context.Context) *Tx {
 }
 
 // DB returns the session whose statements run in the transaction.
-func (t *Tx) DB() *gorm.DB { return t.db }
+func (t *Tx) DB() *gorm.DB { return t.front.DB() }
 
 // Context returns the context of the transaction.
 func (t *Tx) Context() context.Context { return t.ctx }

@@ -301,8 +301,8 @@ var databaseMutants = []mutant{
 		name:  "broken-conflict-is-not-read-again",
 		loses: "An overlap is taken for a repeat if the connection breaks at the conflict.",
 		file:  "internal/dbtx/newtransaction.go",
-		old:   `	t.reader.Use(db)`,
-		new:   `	_ = db`,
+		old:   `	t.reader.Use(t.front.On(c), c)`,
+		new:   `	_ = c`,
 		tests: "internal/dbtx TestConnectionBreaksAtAConflict",
 	},
 	{

@@ -62,7 +62,7 @@ func (j *Judge) confirm(r *protected.Row, first protected.Reading) *conflict.Err
 	if err != nil || now.Locked || !first.ChangedTo(now) {
 		return nil
 	}
-	c := &conflict.Error{Kind: conflict.Stale, Table: r.Table, Columns: r.Columns(), Key: r.Key, Subject: subject(r)}
+	c := &conflict.Error{Kind: conflict.Stale, Table: r.Table, Columns: r.Columns, Key: r.Key, Subject: subject(r)}
 	c.Evidence = conflict.Evidence{Protected: true, Found: now.Found, Changed: true, Shared: j.byParent(r, now), Behind: j.Reader.Session.Behind, Version: first.Version, FoundVersion: now.Version}
 	j.keep(&inquiry{Error: c})
 	return c

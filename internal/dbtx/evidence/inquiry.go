@@ -21,7 +21,7 @@ type inquiry struct {
 
 // about notes the protected row of the conflict.
 func (c *inquiry) about(r *protected.Row) {
-	c.Columns, c.Key, c.Subject = r.Columns(), r.Key, subject(r)
+	c.Columns, c.Key, c.Subject = r.Columns, r.Key, subject(r)
 }
 
 // subject returns the operation's relation to a protected row.

@@ -70,8 +70,8 @@ func (j *Judge) met(ctx context.Context, c *inquiry, s *suspect, now protected.R
 		if s.ask == nil {
 			return false, nil
 		}
-		row, err := s.row.Load(j.Reader.DB(ctx).Select(s.row.Columns()).Where(s.ask), s.row.Schema.ModelType, "")
-		if err != nil || !row.IsValid() {
+		row, err := j.Reader.Load(ctx, protected.Query{Row: s.row, Columns: s.row.Columns, Any: s.ask})
+		if err != nil || row == nil {
 			return false, err
 		}
 	}
@@ -116,7 +116,7 @@ func (j *Judge) firedOwnIndex(c *inquiry, n int) bool {
 		return false // a trigger may have met an index of another table
 	}
 	for _, s := range c.suspects {
-		if s.sure && catalogue.SameColumns(indexes[i].Columns, s.row.Columns()) {
+		if s.sure && catalogue.SameColumns(indexes[i].Columns, s.row.Columns) {
 			n--
 		}
 	}

@@ -5,12 +5,12 @@ import (
 	"slices"
 
 	"gorm.io/gorm"
-	"gorm.io/gorm/clause"
 
 	"github.com/belaygo/belay/internal/dbtx/catalogue"
 	"github.com/belaygo/belay/internal/dbtx/models"
 	"github.com/belaygo/belay/internal/dbtx/protected"
 	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
+	"github.com/belaygo/belay/internal/gormfront"
 	"github.com/belaygo/belay/internal/rowversion"
 )
 
@@ -19,10 +19,10 @@ import (
 // decides: a database may compare and store values in its own way.
 type suspect struct {
 	row    *protected.Row
-	sure   bool              // the values are equal in Go
-	ask    clause.Expression // that row is the statement's; nil if the primary key decides
-	given  [][]any           // the values of an INSERT for the columns of row; the database chooses for nil
-	loaded []loadedKey       // the rows that an UPDATE expected
+	sure   bool                    // the values are equal in Go
+	ask    [][]protected.Condition // that row is the statement's; nil if the primary key decides
+	given  [][]any                 // the values of an INSERT for the columns of row; the database chooses for nil
+	loaded []loadedKey             // the rows that an UPDATE expected
 
 	clean    bool // the transaction had not written row before the conflict
 	expected bool // the transaction read the version that the statement expected
@@ -67,7 +67,7 @@ func (j *Judge) suspectsOfInsert(stmt *gorm.Statement) (suspects []*suspect) {
 		return nil
 	}
 	sure := make(map[*protected.Row]bool)
-	for _, r := range j.Rows.Among(stmt) {
+	for _, r := range j.Rows.Among(gormfront.Given(stmt)) {
 		sure[r] = true
 		suspects = append(suspects, &suspect{row: r, sure: true, given: [][]any{r.Values}})
 	}
@@ -80,15 +80,13 @@ func (j *Judge) suspectsOfInsert(stmt *gorm.Statement) (suspects []*suspect) {
 			continue
 		}
 		s := &suspect{row: r}
-		var rows []clause.Expression
 		models.EachRow(stmt, func(value func(column string) any, _ reflect.Value) {
 			if given, ask := givenBy(r, stmt, value); ask != nil {
 				s.given = append(s.given, given)
-				rows = append(rows, ask)
+				s.ask = append(s.ask, ask)
 			}
 		})
-		if len(rows) > 0 {
-			s.ask = clause.Or(rows...)
+		if len(s.ask) > 0 {
 			suspects = append(suspects, s)
 		}
 	}
@@ -97,12 +95,11 @@ func (j *Judge) suspectsOfInsert(stmt *gorm.Statement) (suspects []*suspect) {
 
 // givenBy returns an inserted row's values for the columns of r, and the condition
 // under which it is r. The condition is nil if it cannot be.
-func givenBy(r *protected.Row, stmt *gorm.Statement, value func(column string) any) (given []any, ask clause.Expression) {
-	var conds []clause.Expression
-	for i, f := range r.Fields {
-		v := value(f.DBName)
-		own := stmt.Schema.LookUpField(f.DBName)
-		if own == nil || !own.Creatable || sqlvalue.IsNull(v) || sqlvalue.IsZero(v) && own.HasDefaultValue {
+func givenBy(r *protected.Row, stmt *gorm.Statement, value func(column string) any) (given []any, ask []protected.Condition) {
+	model := gormfront.Model(stmt.Schema)
+	for i, column := range r.Columns {
+		v := value(column)
+		if model.Fills(column, v) {
 			given = append(given, nil) // the database fills it
 			continue
 		}
@@ -110,12 +107,12 @@ func givenBy(r *protected.Row, stmt *gorm.Statement, value func(column string) a
 			return nil, nil
 		}
 		given = append(given, v)
-		conds = append(conds, clause.Eq{Column: clause.Column{Name: f.DBName}, Value: v})
+		ask = append(ask, protected.Condition{Column: column, Value: v})
 	}
-	if len(conds) == 0 {
+	if len(ask) == 0 {
 		return nil, nil
 	}
-	return given, clause.And(conds...)
+	return given, ask
 }
 
 // suspectsOfUpdate returns the protected rows of a versioned UPDATE or DELETE that
@@ -126,7 +123,7 @@ func (j *Judge) suspectsOfUpdate(stmt *gorm.Statement, expected models.Expected)
 	for _, l := range expected.Rows {
 		loaded := loadedKey{models.Key(stmt, l.Model), rowversion.Version(l.Version)}
 		all = append(all, loaded)
-		for _, r := range j.Rows.Matching(stmt, models.Values(stmt, l.Model)) {
+		for _, r := range j.Rows.Matching(models.TableOf(stmt), models.Values(stmt, l.Model)) {
 			sure[r] = true
 			suspects = append(suspects, &suspect{row: r, sure: true, loaded: []loadedKey{loaded}})
 		}
@@ -146,7 +143,7 @@ func (j *Judge) suspectsOfUpdate(stmt *gorm.Statement, expected models.Expected)
 
 // mayBeAmong reports whether r, if its primary key names it, may be one of the rows.
 func mayBeAmong(r *protected.Row, stmt *gorm.Statement, rows []loadedKey) bool {
-	if !catalogue.SameColumns(r.Columns(), stmt.Schema.PrimaryFieldDBNames) {
+	if !catalogue.SameColumns(r.Columns, stmt.Schema.PrimaryFieldDBNames) {
 		return true
 	}
 	return slices.ContainsFunc(rows, func(row loadedKey) bool {
@@ -161,15 +158,15 @@ func mayBeAmong(r *protected.Row, stmt *gorm.Statement, rows []loadedKey) bool {
 
 // keyCondition is the condition that a row has a primary key. It is nil for a key of
 // integers, which Go compares as the database does.
-func keyCondition(stmt *gorm.Statement, key []any) clause.Expression {
-	var conds []clause.Expression
+func keyCondition(stmt *gorm.Statement, key []any) [][]protected.Condition {
+	var conds []protected.Condition
 	numbers := true
 	for i, f := range stmt.Schema.PrimaryFields {
 		numbers = numbers && sqlvalue.IsInteger(key[i])
-		conds = append(conds, clause.Eq{Column: clause.Column{Name: f.DBName}, Value: key[i]})
+		conds = append(conds, protected.Condition{Column: f.DBName, Value: key[i]})
 	}
 	if numbers {
 		return nil
 	}
-	return clause.And(conds...)
+	return [][]protected.Condition{conds}
 }

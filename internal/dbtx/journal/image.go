@@ -10,6 +10,8 @@ import (
 
 	"github.com/belaygo/belay/internal/dbtx/models"
 	"github.com/belaygo/belay/internal/dbtx/protected"
+	"github.com/belaygo/belay/internal/dbtx/statement"
+	"github.com/belaygo/belay/internal/gormfront"
 	"github.com/belaygo/belay/internal/rowversion"
 )
 
@@ -17,10 +19,10 @@ import (
 // write.
 type Image struct {
 	Row       *protected.Row
-	Schema    *schema.Schema // the schema of the written model: another model may have named the row
-	key       []any          // primary key; nil = not known
-	guessed   bool           // the key may be another
-	generated bool           // the database made the key, for this row alone
+	Model     statement.Model // the written model: another model may have named the row
+	key       []any           // primary key; nil = not known
+	guessed   bool            // the key may be another
+	generated bool            // the database made the key, for this row alone
 	inserted  bool
 	deleted   bool
 	vague     bool               // the write may have left the row as it was, or its result is unknown
@@ -34,7 +36,7 @@ func (i Image) StampColumn() string {
 	if i.stamp == 0 {
 		return ""
 	}
-	return models.FieldOf[rowversion.Stamp](i.Schema).DBName
+	return i.Model.Stamp()
 }
 
 // WithoutStamp returns the image of a write whose stamp proves nothing.
@@ -53,8 +55,8 @@ func Inserted(rows *protected.Rows, stmt *gorm.Statement) (images []Image) {
 	guesses := guessesKeys(stmt, omitted)
 	generated := !guesses && generatesKey(stmt)
 	models.Each(stmt, func(model reflect.Value) {
-		for _, r := range rows.Matching(stmt, models.Values(stmt, model)) {
-			img := Image{Row: r, Schema: stmt.Schema, key: models.Key(stmt, model), guessed: guesses, generated: generated, inserted: true}
+		for _, r := range rows.Matching(models.TableOf(stmt), models.Values(stmt, model)) {
+			img := Image{Row: r, Model: gormfront.Model(stmt.Schema), key: models.Key(stmt, model), guessed: guesses, generated: generated, inserted: true}
 			for _, f := range stmt.Schema.PrimaryFields {
 				if _, zero := f.ValueOf(stmt.Context, model); zero && f.HasDefaultValue {
 					img.key = nil // the database made it, and has not returned it
@@ -73,8 +75,8 @@ func Inserted(rows *protected.Rows, stmt *gorm.Statement) (images []Image) {
 	// To several maps gorm adds others with the keys that are returned.
 	stray := maps.Kind() == reflect.Slice && slices.ContainsFunc(stmt.Schema.PrimaryFields, omitted)
 	models.EachMap(stmt.Schema, maps, func(value func(column string) any) {
-		for _, r := range rows.Matching(stmt, value) {
-			img := Image{Row: r, Schema: stmt.Schema, guessed: guesses, generated: generated, inserted: true}
+		for _, r := range rows.Matching(models.TableOf(stmt), value) {
+			img := Image{Row: r, Model: gormfront.Model(stmt.Schema), guessed: guesses, generated: generated, inserted: true}
 			if !stray {
 				img.key = models.KeyOfMap(stmt.Schema, value)
 			}
@@ -119,9 +121,9 @@ func returns(stmt *gorm.Statement, f *schema.Field) bool {
 func Updated(rows *protected.Rows, stmt *gorm.Statement, expected models.Expected) (images []Image) {
 	stamp := models.Assigned[rowversion.Stamp](stmt)
 	for _, loaded := range expected.Rows {
-		for _, r := range rows.Matching(stmt, models.Values(stmt, loaded.Model)) {
+		for _, r := range rows.Matching(models.TableOf(stmt), models.Values(stmt, loaded.Model)) {
 			images = append(images, Image{
-				Row: r, Schema: stmt.Schema, key: models.Key(stmt, loaded.Model), deleted: !models.IsUpdate(stmt),
+				Row: r, Model: gormfront.Model(stmt.Schema), key: models.Key(stmt, loaded.Model), deleted: !models.IsUpdate(stmt),
 				From: rowversion.Version(loaded.Version), version: rowversion.Version(loaded.Version + expected.Steps), stamp: stamp,
 			})
 		}

@@ -47,5 +47,5 @@ func (i Image) ByKey() *protected.Row {
 	if !i.inserted || len(i.key) == 0 || i.guessed {
 		return nil
 	}
-	return &protected.Row{Table: i.Row.Table, Schema: i.Schema, Fields: i.Schema.PrimaryFields, Values: i.key}
+	return &protected.Row{Table: i.Row.Table, Model: i.Model, Columns: i.Model.Primary(), Values: i.key}
 }

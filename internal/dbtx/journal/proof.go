@@ -1,12 +1,10 @@
 package journal
 
 import (
-	"context"
-	"reflect"
 	"slices"
 
-	"github.com/belaygo/belay/internal/dbtx/models"
 	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
+	"github.com/belaygo/belay/internal/dbtx/statement"
 	"github.com/belaygo/belay/internal/rowversion"
 )
 
@@ -31,29 +29,23 @@ type Proof struct {
 	Held bool
 }
 
-// Proof compares the row, the zero Value if it is not there, with the image.
+// Proof compares the row, nil if it is not there, with the image.
 // generates is set if the database never reuses a key that it has generated for a row.
-func (i Image) Proof(ctx context.Context, row reflect.Value, generates bool) Proof {
-	if !row.IsValid() {
+func (i Image) Proof(row statement.Value, generates bool) Proof {
+	if row == nil {
 		return i.absent()
 	}
-	var stamp rowversion.Stamp
-	if f := models.FieldOf[rowversion.Stamp](i.Schema); f != nil {
-		stamp = models.In[rowversion.Stamp](ctx, f, row)
-	}
+	stamp := statement.In[rowversion.Stamp](row, i.Model.Stamp())
 	if i.stamp != 0 && stamp == i.stamp {
 		return Proof{Outcome: Committed}
 	}
-	var version rowversion.Version
-	if f := models.FieldOf[rowversion.Version](i.Schema); f != nil {
-		version = models.In[rowversion.Version](ctx, f, row)
-	}
+	version := statement.In[rowversion.Version](row, i.Model.Version())
 	another := i.stamp != 0 && stamp != 0 && i.version != 0 && version == i.version // of two writes of one version one is committed
 	switch {
 	case i.Row.Kept && i.stamp != 0 && stamp != 0: // another's
 		return Proof{Outcome: NotCommitted}
 	case i.inserted:
-		p := i.sameKey(ctx, row, generates)
+		p := i.sameKey(row, generates)
 		if p.Outcome == Unresolved && another {
 			p = i.absent()
 		}
@@ -65,15 +57,15 @@ func (i Image) Proof(ctx context.Context, row reflect.Value, generates bool) Pro
 }
 
 // sameKey decides by the primary key whether the row is the inserted one.
-func (i Image) sameKey(ctx context.Context, row reflect.Value, generates bool) Proof {
+func (i Image) sameKey(row statement.Value, generates bool) Proof {
 	if len(i.key) == 0 {
 		return Proof{}
 	}
 	for n, v := range i.key {
-		f := i.Schema.PrimaryFields[n]
-		now := models.Value(ctx, f, row)
+		column := i.Model.Primary()[n]
+		now := row(column)
 		switch {
-		case sqlvalue.Equal(now, i.Row.AsStored(f, v)):
+		case sqlvalue.Equal(now, i.Row.AsStored(column, v)):
 		case i.guessed || !sqlvalue.IsPlainInteger(now) || !sqlvalue.IsPlainInteger(v):
 			return Proof{}
 		default:

@@ -1,7 +1,6 @@
 package protected
 
 import (
-	"context"
 	"fmt"
 	"hash/maphash"
 	"reflect"
@@ -9,9 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"gorm.io/gorm/schema"
-
 	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
+	"github.com/belaygo/belay/internal/dbtx/statement"
 )
 
 // A Row is a row that a held key protects, named by the columns of a unique
@@ -19,37 +17,28 @@ import (
 type Row struct {
 	Key      string // that protects it; "" if it is not known
 	Table    string
-	Schema   *schema.Schema
-	Fields   []*schema.Field
+	Model    statement.Model
+	Columns  []string // that name the row
 	Values   []any
 	Stored   []any  // values as the database has them, if otherwise
 	id       string // identity, of these values
-	Model    any    // pointer to the struct that is to be inserted, if ProtectNew named it
+	Struct   any    // pointer to the struct that is to be inserted, if ProtectNew named it
 	Named    bool   // by Protect
 	Followed bool   // to another table
 	Kept     bool   // it is not deleted before it is old, nor made again while the outcome of a COMMIT may be looked for
 	Of       int    // the call that the row is of, from 1, where several share the transaction; 0 = all of them
 }
 
-// Columns returns the columns that name the row.
-func (r *Row) Columns() []string {
-	names := make([]string, len(r.Fields))
-	for i, f := range r.Fields {
-		names[i] = f.DBName
-	}
-	return names
-}
-
 // Identifying returns the columns that name the row, and those of its primary key.
 func (r *Row) Identifying() []string {
-	return append(r.Columns(), r.Schema.PrimaryFieldDBNames...)
+	return slices.Concat(r.Columns, r.Model.Primary())
 }
 
-// valuesIn returns the values that name the row, as a model has them.
-func (r *Row) valuesIn(ctx context.Context, model reflect.Value) []any {
-	values := make([]any, len(r.Fields))
-	for i, f := range r.Fields {
-		values[i], _ = f.ValueOf(ctx, model)
+// named returns the values that name the row, as others have them.
+func (r *Row) named(value statement.Value) []any {
+	values := make([]any, len(r.Columns))
+	for i, column := range r.Columns {
+		values[i] = value(column)
 	}
 	return values
 }
@@ -58,9 +47,9 @@ func (r *Row) setValues(values []any) { r.Values, r.id = values, "" }
 
 // Is reports whether a row with the given values is the row. A row with NULL in its key
 // is not.
-func (r *Row) Is(value func(column string) any) bool {
-	for i, f := range r.Fields {
-		v := value(f.DBName)
+func (r *Row) Is(value statement.Value) bool {
+	for i, column := range r.Columns {
+		v := value(column)
 		if sqlvalue.IsNull(v) {
 			return false
 		}
@@ -74,7 +63,7 @@ func (r *Row) Is(value func(column string) any) bool {
 // SameShape reports whether two rows have one table and are named by the same
 // columns.
 func (r *Row) SameShape(k *Row) bool {
-	return r.Table == k.Table && slices.EqualFunc(r.Fields, k.Fields, func(a, b *schema.Field) bool { return a.DBName == b.DBName })
+	return r.Table == k.Table && slices.Equal(r.Columns, k.Columns)
 }
 
 // Identity names a row within one process.
@@ -84,13 +73,13 @@ func (r *Row) Identity() string {
 	}
 	var b strings.Builder
 	b.WriteString(strings.ToLower(r.Table))
-	for i, f := range r.Fields {
+	for i, column := range r.Columns {
 		v := sqlvalue.Indirect(r.Values[i])
 		if at, ok := v.(time.Time); ok {
 			v = at.UTC().Format(time.RFC3339Nano)
 		}
 		text := fmt.Sprint(v) // with its length: it may have anything in it
-		fmt.Fprintf(&b, "\x00%s=%d:%s", f.DBName, len(text), text)
+		fmt.Fprintf(&b, "\x00%s=%d:%s", column, len(text), text)
 	}
 	r.id = b.String()
 	return r.id
@@ -98,8 +87,8 @@ func (r *Row) Identity() string {
 
 // Value returns the value that names the row in a column.
 func (r *Row) Value(column string) any {
-	for i, f := range r.Fields {
-		if f.DBName == column {
+	for i, own := range r.Columns {
+		if own == column {
 			return r.Values[i]
 		}
 	}
@@ -107,9 +96,9 @@ func (r *Row) Value(column string) any {
 }
 
 // AsStored returns how the database keeps a value of the row.
-func (r *Row) AsStored(f *schema.Field, v any) any {
-	for i, own := range r.Fields {
-		if r.Stored != nil && own.DBName == f.DBName {
+func (r *Row) AsStored(column string, v any) any {
+	for i, own := range r.Columns {
+		if r.Stored != nil && own == column {
 			return r.Stored[i]
 		}
 	}
@@ -121,10 +110,10 @@ var bucketSeed = maphash.MakeSeed()
 
 // bucket returns one number for all values that sqlvalue.Equal treats as equal. Other
 // values may have that number, too.
-func bucket(table string, fields []*schema.Field, values []any) uint64 {
+func bucket(table string, columns []string, values []any) uint64 {
 	b := append(make([]byte, 0, 128), strings.ToLower(table)...)
-	for i, f := range fields {
-		b = append(append(append(b, 0), f.DBName...), '=')
+	for i, column := range columns {
+		b = append(append(append(b, 0), column...), '=')
 		switch v := sqlvalue.Indirect(values[i]).(type) {
 		case time.Time: // equal to this instant in other time zones, and to its day
 		case fmt.Stringer, []byte:

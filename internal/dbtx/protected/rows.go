@@ -1,16 +1,12 @@
 package protected
 
 import (
-	"context"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
 
-	"gorm.io/gorm"
-
-	"github.com/belaygo/belay/internal/dbtx/models"
 	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
+	"github.com/belaygo/belay/internal/dbtx/statement"
 )
 
 // Rows are the rows that the keys of a transaction protect. Finding one takes
@@ -18,12 +14,12 @@ import (
 type Rows struct {
 	sameTable func(a, b string) bool
 
-	mu      sync.Mutex
-	all     []*Row
-	byValue map[uint64][]*Row // by bucket
-	byModel map[any][]*Row    // by the pointer to the struct that is to be inserted
-	shapes  []*Row            // one for each table and list of columns
-	keys    []*keyRows
+	mu       sync.Mutex
+	all      []*Row
+	byValue  map[uint64][]*Row // by bucket
+	byStruct map[any][]*Row    // by the pointer to the struct that is to be inserted
+	shapes   []*Row            // one for each table and list of columns
+	keys     []*keyRows
 }
 
 // keyRows are the rows of one key.
@@ -39,7 +35,7 @@ func NewRows(sameTable func(a, b string) bool) *Rows {
 	return &Rows{
 		sameTable: sameTable,
 		byValue:   make(map[uint64][]*Row),
-		byModel:   make(map[any][]*Row),
+		byStruct:  make(map[any][]*Row),
 	}
 }
 
@@ -50,8 +46,8 @@ func (p *Rows) Add(r *Row) {
 	p.of(r.Key).add(r)
 	p.all = append(p.all, r)
 	p.index(r)
-	if r.Model != nil {
-		p.byModel[r.Model] = append(p.byModel[r.Model], r)
+	if r.Struct != nil {
+		p.byStruct[r.Struct] = append(p.byStruct[r.Struct], r)
 	}
 	if !slices.ContainsFunc(p.shapes, r.SameShape) {
 		p.shapes = append(p.shapes, r)
@@ -93,35 +89,37 @@ func (k *keyRows) add(r *Row) {
 }
 
 func (p *Rows) index(r *Row) {
-	b := bucket(r.Table, r.Fields, r.Values)
+	b := bucket(r.Table, r.Columns, r.Values)
 	p.byValue[b] = append(p.byValue[b], r)
 }
 
 // change gives a row other values.
 func (p *Rows) change(r *Row, values []any) {
-	b := bucket(r.Table, r.Fields, r.Values)
+	b := bucket(r.Table, r.Columns, r.Values)
 	p.byValue[b] = slices.DeleteFunc(p.byValue[b], func(other *Row) bool { return other == r })
 	r.setValues(values)
 	p.index(r)
 }
 
-// Refresh checks again the models that a statement is about to insert, because hooks
+// Refresh checks again the structs that a statement is about to insert, because hooks
 // may have altered them since their rows were named. It returns the rows that have
 // other values now.
-func (p *Rows) Refresh(ctx context.Context, stmt *gorm.Statement) (altered []*Row) {
+func (p *Rows) Refresh(w *statement.Write) (altered []*Row) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	models.Each(stmt, func(model reflect.Value) {
-		named := model.Addr().Interface()
-		for _, r := range p.byModel[named] {
-			r.Model = nil // once: the struct may be used for another row
-			if values := r.valuesIn(ctx, model); !slices.EqualFunc(r.Values, values, sqlvalue.Equal) {
+	for _, row := range w.Rows {
+		if row.Struct == nil {
+			continue
+		}
+		for _, r := range p.byStruct[row.Struct] {
+			r.Struct = nil // once: the struct may be used for another row
+			if values := r.named(row.Value); !slices.EqualFunc(r.Values, values, sqlvalue.Equal) {
 				p.change(r, values)
 				altered = append(altered, r)
 			}
 		}
-		delete(p.byModel, named)
-	})
+		delete(p.byStruct, row.Struct)
+	}
 	return altered
 }
 
@@ -143,7 +141,7 @@ func (p *Rows) Several(key string) bool {
 func (p *Rows) KeyOf(r *Row) (key string, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, k := range p.byValue[bucket(r.Table, r.Fields, r.Values)] {
+	for _, k := range p.byValue[bucket(r.Table, r.Columns, r.Values)] {
 		if k.Identity() == r.Identity() {
 			return k.Key, true
 		}
@@ -155,8 +153,8 @@ func (p *Rows) KeyOf(r *Row) (key string, ok bool) {
 func (p *Rows) Has(r *Row) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.ContainsFunc(p.byValue[bucket(r.Table, r.Fields, r.Values)], func(k *Row) bool {
-		return k.Identity() == r.Identity() && k.Named == r.Named && k.Model == r.Model
+	return slices.ContainsFunc(p.byValue[bucket(r.Table, r.Columns, r.Values)], func(k *Row) bool {
+		return k.Identity() == r.Identity() && k.Named == r.Named && k.Struct == r.Struct
 	})
 }
 
@@ -182,10 +180,10 @@ func (p *Rows) ofTable(rows []*Row, table string) (found []*Row) {
 	return found
 }
 
-// Among returns the rows among the models of a statement.
-func (p *Rows) Among(stmt *gorm.Statement) (rows []*Row) {
+// Among returns the rows among those of a statement.
+func (p *Rows) Among(w *statement.Write) (rows []*Row) {
 	seen := make(map[*Row]bool)
-	p.Each(stmt, func(r *Row, _ func(column string) any) {
+	p.Each(w, func(r *Row, _ statement.Value) {
 		if !seen[r] {
 			seen[r] = true
 			rows = append(rows, r)
@@ -195,20 +193,17 @@ func (p *Rows) Among(stmt *gorm.Statement) (rows []*Row) {
 }
 
 // Each calls f for every row of a statement that is among the rows, with its values.
-func (p *Rows) Each(stmt *gorm.Statement, f func(r *Row, value func(column string) any)) {
-	if stmt.Schema == nil {
-		return
-	}
-	models.EachRow(stmt, func(value func(column string) any, _ reflect.Value) {
-		for _, r := range p.Matching(stmt, value) {
-			f(r, value)
+func (p *Rows) Each(w *statement.Write, f func(r *Row, value statement.Value)) {
+	for _, row := range w.Rows {
+		for _, r := range p.Matching(w.Table, row.Value) {
+			f(r, row.Value)
 		}
-	})
+	}
 }
 
-// Matching returns the rows of a statement's table that have the values.
-func (p *Rows) Matching(stmt *gorm.Statement, value func(column string) any) (rows []*Row) {
-	for _, shape := range p.shapesIn(models.TableOf(stmt)) {
+// Matching returns the rows of a table that have the values.
+func (p *Rows) Matching(table string, value statement.Value) (rows []*Row) {
+	for _, shape := range p.shapesIn(table) {
 		p.mu.Lock()
 		for _, r := range p.with(shape, value) {
 			if r.Is(value) {
@@ -233,10 +228,6 @@ func (p *Rows) shapesIn(table string) []*Row {
 }
 
 // with returns the rows of a shape that may have the given values.
-func (p *Rows) with(shape *Row, value func(column string) any) []*Row {
-	values := make([]any, len(shape.Fields))
-	for i, f := range shape.Fields {
-		values[i] = value(f.DBName)
-	}
-	return p.byValue[bucket(shape.Table, shape.Fields, values)]
+func (p *Rows) with(shape *Row, value statement.Value) []*Row {
+	return p.byValue[bucket(shape.Table, shape.Columns, shape.named(value))]
 }

@@ -20,19 +20,19 @@ func (q *Reader) Fits(r *protected.Row) error {
 	if q.Dialect.Name != "mysql" {
 		return nil
 	}
-	for i, f := range r.Fields {
+	for i, name := range r.Columns {
 		zero := sqlvalue.IsZero(r.Values[i])
 		if q.Session.Strict && !zero {
 			continue
 		}
-		column, err := q.Column(r.Table, f.DBName)
+		column, err := q.Column(r.Table, name)
 		switch {
 		case err != nil:
 			return err
 		case zero && column.Numbers:
-			return fmt.Errorf("%w: %s.%s is 0, in whose place the database puts a number of its own", conflict.ErrUnprotectable, r.Table, f.DBName)
+			return fmt.Errorf("%w: %s.%s is 0, in whose place the database puts a number of its own", conflict.ErrUnprotectable, r.Table, name)
 		case !q.Session.Strict && isCut(column, r.Values[i]):
-			return fmt.Errorf("%w: %s.%s does not hold the value, and without strict mode the database cuts it", conflict.ErrUnprotectable, r.Table, f.DBName)
+			return fmt.Errorf("%w: %s.%s does not hold the value, and without strict mode the database cuts it", conflict.ErrUnprotectable, r.Table, name)
 		}
 	}
 	return nil

@@ -5,9 +5,9 @@ import (
 	"slices"
 
 	"github.com/belaygo/belay/internal/dbtx/dialect"
-	"github.com/belaygo/belay/internal/dbtx/models"
 	"github.com/belaygo/belay/internal/dbtx/protected"
 	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
+	"github.com/belaygo/belay/internal/dbtx/statement"
 	"github.com/belaygo/belay/internal/rowversion"
 )
 
@@ -37,35 +37,35 @@ func (q *Reader) ReadNow(ctx context.Context, r *protected.Row, versions bool, p
 // Read reads a row by the columns that name it: its primary key, its name as the
 // database spells it and, if versions is set, its version.
 func (q *Reader) Read(ctx context.Context, r *protected.Row, versions bool, lock string) (protected.Reading, error) {
-	columns := append([]string(nil), r.Schema.PrimaryFieldDBNames...)
-	fields := r.Schema.PrimaryFields
-	version := models.FieldOf[rowversion.Version](r.Schema)
-	if len(columns) == 0 {
-		columns, fields = r.Columns(), r.Fields
+	key := r.Model.Primary()
+	if len(key) == 0 {
+		key = r.Columns
 	}
-	if versions && version != nil {
-		columns = append(columns, version.DBName)
+	columns := slices.Clone(key)
+	version := r.Model.Version()
+	if versions && version != "" {
+		columns = append(columns, version)
 	}
-	for i, f := range r.Fields { // the index covers them
-		if _, ok := sqlvalue.Text(r.Values[i]); ok && !slices.Contains(columns, f.DBName) {
-			columns = append(columns, f.DBName)
+	for i, name := range r.Columns { // the index covers them
+		if _, ok := sqlvalue.Text(r.Values[i]); ok && !slices.Contains(columns, name) {
+			columns = append(columns, name)
 		}
 	}
-	row, err := r.Load(q.DB(ctx).Select(columns), r.Schema.ModelType, lock)
-	if err != nil || !row.IsValid() {
+	row, err := q.Load(ctx, protected.Query{Row: r, Columns: columns, Lock: lock})
+	if err != nil || row == nil {
 		return protected.Reading{}, err
 	}
 	got := protected.Reading{Found: true, Texts: make(map[string]string)}
-	for _, f := range fields {
-		got.Key = append(got.Key, models.Value(ctx, f, row))
+	for _, name := range key {
+		got.Key = append(got.Key, row(name))
 	}
-	for _, f := range r.Fields {
-		if text, ok := sqlvalue.Text(models.Value(ctx, f, row)); ok {
-			got.Texts[f.DBName] = text
+	for _, name := range r.Columns {
+		if text, ok := sqlvalue.Text(row(name)); ok {
+			got.Texts[name] = text
 		}
 	}
-	if versions && version != nil {
-		got.Version = models.In[rowversion.Version](ctx, version, row)
+	if versions {
+		got.Version = statement.In[rowversion.Version](row, version)
 	}
 	return got, nil
 }

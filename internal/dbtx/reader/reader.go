@@ -6,11 +6,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"gorm.io/gorm"
-	"gorm.io/gorm/logger"
-
 	"github.com/belaygo/belay/internal/dbtx/catalogue"
 	"github.com/belaygo/belay/internal/dbtx/dialect"
+	"github.com/belaygo/belay/internal/dbtx/protected"
+	"github.com/belaygo/belay/internal/dbtx/statement"
 )
 
 // A Reader reads on a transaction's connection, for Belay. It is safe for concurrent
@@ -20,18 +19,24 @@ type Reader struct {
 	Session dialect.Session
 	catalogue.Tables
 
-	db      atomic.Pointer[gorm.DB] // a session on the connection
+	through atomic.Pointer[access]
 	known   atomic.Pointer[catalogue.Cache]
 	moved   atomic.Bool
 	context func() (context.Context, context.CancelFunc)
 	schemas sync.Map // table name → schema, of tables that are named without one
 }
 
-// New returns a reader for db, a session on the connection. Each read has a context of
-// its own, which ctx returns.
-func New(db *gorm.DB, d dialect.Dialect, s dialect.Session, known *catalogue.Cache, ctx func() (context.Context, context.CancelFunc)) *Reader {
+// access is how a reader reads.
+type access struct {
+	loader protected.Loader
+	conn   catalogue.Conn
+}
+
+// New returns a reader that reads rows by a loader, and the catalogue on conn, which are of
+// one connection. Each read has a context of its own, which ctx returns.
+func New(l protected.Loader, conn catalogue.Conn, d dialect.Dialect, s dialect.Session, known *catalogue.Cache, ctx func() (context.Context, context.CancelFunc)) *Reader {
 	q := &Reader{Dialect: d, Session: s, context: ctx}
-	q.Use(db)
+	q.Use(l, conn)
 	q.known.Store(known)
 	q.Tables = catalogue.Tables{Known: q.known.Load, Begun: time.Now(), Open: func() (context.Context, catalogue.Source, func()) {
 		ctx, cancel := q.Context()
@@ -40,8 +45,15 @@ func New(db *gorm.DB, d dialect.Dialect, s dialect.Session, known *catalogue.Cac
 	return q
 }
 
-// Use has q read on another connection from now on. db is a session on it.
-func (q *Reader) Use(db *gorm.DB) { q.db.Store(db) }
+// Use makes q read on another connection from now on.
+func (q *Reader) Use(l protected.Loader, conn catalogue.Conn) { q.through.Store(&access{l, conn}) }
+
+func (q *Reader) access() *access { return q.through.Load() }
+
+// Load reads a row. It returns nil if the row is not there.
+func (q *Reader) Load(ctx context.Context, query protected.Query) (statement.Value, error) {
+	return q.access().loader.Load(ctx, query)
+}
 
 // Move is called when a name without a schema may be that of another table from now on. q
 // reads the descriptions of tables anew, and keeps them from other transactions.
@@ -60,7 +72,7 @@ func (q *Reader) MoveBack() {
 
 // catalogue returns the catalogue of the database.
 func (q *Reader) catalogue() catalogue.Source {
-	return catalogue.Source{Dialect: q.Dialect.Name, Conn: q.db.Load().Statement.ConnPool}
+	return catalogue.Source{Dialect: q.Dialect.Name, Conn: q.access().conn}
 }
 
 type ownKey struct{}
@@ -72,11 +84,4 @@ func Own(ctx context.Context) bool { return ctx.Value(ownKey{}) != nil }
 func (q *Reader) Context() (context.Context, context.CancelFunc) {
 	ctx, cancel := q.context()
 	return context.WithValue(ctx, ownKey{}, true), cancel
-}
-
-// DB returns a session for reads. It has no logger, which would show the values in them.
-func (q *Reader) DB(ctx context.Context) *gorm.DB {
-	s := q.db.Load().Session(&gorm.Session{NewDB: true, Context: ctx, SkipHooks: true, Logger: logger.Discard})
-	s.Error = nil // that of a ROLLBACK TO which was refused: gorm leaves it in the db
-	return s.Unscoped()
 }

@@ -16,7 +16,7 @@ func (q *Reader) Identifies(r *protected.Row) (bool, error) {
 		return false, nil
 	}
 	indexes, err := q.Indexes(r.Table)
-	return catalogue.IsUnique(indexes, r.Columns()), err
+	return catalogue.IsUnique(indexes, r.Columns), err
 }
 
 // RoundTimes sets the times in a row's key to the values that the database stores: with
@@ -29,7 +29,7 @@ func (q *Reader) RoundTimes(r *protected.Row) error {
 		if !ok || q.Dialect.Name == "sqlite" {
 			continue
 		}
-		column, err := q.Column(r.Table, r.Fields[i].DBName)
+		column, err := q.Column(r.Table, r.Columns[i])
 		if err != nil {
 			return err
 		}
@@ -55,11 +55,11 @@ func (q *Reader) RoundTimes(r *protected.Row) error {
 // given. They are equal by its collation, but in different keys. Only columns count that
 // return a text as it was given.
 func (q *Reader) SpelledOtherwise(r *protected.Row, now protected.Reading, given []any) bool {
-	for i, f := range r.Fields {
+	for i, name := range r.Columns {
 		text, ok := sqlvalue.Text(given[i])
-		stored, read := now.Texts[f.DBName]
+		stored, read := now.Texts[name]
 		if ok && read && text != stored && (r.Key == "" || strings.Contains(r.Key, text)) {
-			column, err := q.Column(r.Table, f.DBName)
+			column, err := q.Column(r.Table, name)
 			return err == nil && column.KeepsTexts(q.Dialect.Name) && !q.Facts(r.Table).Alters
 		}
 	}

@@ -3,7 +3,6 @@ package reader
 import (
 	"context"
 
-	"github.com/belaygo/belay/internal/dbtx/models"
 	"github.com/belaygo/belay/internal/dbtx/protected"
 )
 
@@ -20,14 +19,14 @@ func (q *Reader) Those(ctx context.Context, rows []*protected.Row) (there map[*p
 				rest = append(rest, r)
 			}
 		}
-		found, err := protected.LoadThose(q.DB(ctx), alike)
+		found, err := q.access().loader.LoadThose(ctx, alike)
 		if err != nil {
 			return nil, false, err
 		}
-		for i := range found.Len() {
+		for _, value := range found {
 			is := false
 			for _, r := range alike {
-				if r.Is(func(column string) any { return models.Value(ctx, models.Column(r.Schema, column), found.Index(i)) }) {
+				if r.Is(value) {
 					there[r], is = true, true
 				}
 			}

@@ -1,6 +1,9 @@
 package statement
 
-import "github.com/belaygo/belay/internal/rowversion"
+import (
+	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
+	"github.com/belaygo/belay/internal/rowversion"
+)
 
 // A Write is a statement that writes rows, as its front describes it. Its values are those
 // of the moment in which they are asked for: a front describes a statement again after it
@@ -23,7 +26,16 @@ type Write struct {
 }
 
 // Value returns a column's value; nil if it is not known.
-type Value func(column string) any
+type Value = func(column string) any
+
+// In returns a row's value of type T in a column, the zero value if it is not set or the
+// column is "".
+func In[T any](row Value, column string) (value T) {
+	if column != "" {
+		value, _ = sqlvalue.Indirect(row(column)).(T)
+	}
+	return value
+}
 
 // A Row is a row that a statement is given.
 type Row struct {
