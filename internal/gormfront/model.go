@@ -12,9 +12,6 @@ import (
 // A model is a model of GORM.
 type model struct{ schema *schema.Schema }
 
-// Model returns the model of a schema.
-func Model(s *schema.Schema) statement.Model { return model{s} }
-
 // Table implements statement.Model.
 func (m model) Table() string { return m.schema.Table }
 

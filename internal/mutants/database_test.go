@@ -70,7 +70,7 @@ var databaseMutants = []mutant{
 	{
 		name:  "version-beyond-its-column",
 		loses: "Two updates bring the same version, which is at the limit of its column.",
-		file:  "internal/dbtx/callback_write.go",
+		file:  "internal/dbtx/write.go",
 		old:   `ok && highest > limit {`,
 		new:   `ok && highest < limit {`,
 		tests: "guard TestVersionAtItsLimit",
@@ -163,7 +163,7 @@ var databaseMutants = []mutant{
 	{
 		name:  "memory-forgets-own-inserts",
 		loses: "After a deadlock behind an insert, an overlap comes back as a repeat.",
-		file:  "internal/dbtx/callback_insert.go",
+		file:  "internal/dbtx/insert.go",
 		old:   `			t.judge.SeeBefore(r, protected.Reading{})`,
 		new:   `			_ = protected.Reading{Key: r.Values}`,
 		tests: "guard TestRetryRemembersItsWrites TestDeadlockBehindAWrite",
@@ -171,9 +171,9 @@ var databaseMutants = []mutant{
 	{
 		name:  "memory-forgets-own-updates",
 		loses: "After a deadlock behind an update, an overlap comes back as a repeat.",
-		file:  "internal/dbtx/callback_write.go",
+		file:  "internal/dbtx/write.go",
 		old:   `			t.judge.SeeBefore(img.Row, protected.Reading{Found: true, Version: img.From})`,
-		new:   `			_ = img`,
+		new:   `			_ = protected.Reading{Version: img.From}`,
 		tests: "guard TestRetryRemembersItsWrites TestDeadlockBehindAWrite",
 	},
 	{
@@ -204,8 +204,8 @@ var databaseMutants = []mutant{
 		name:  "no-look-after-a-deadlock",
 		loses: "An insert that lost a deadlock to a writer without the lock is taken for a repeat.",
 		file:  "internal/dbtx/callback_insert.go",
-		old:   `		t.lookAfterDeadlock(rows)`,
-		new:   `		_ = rows`,
+		old:   `		t.lookAfterDeadlock(t.rows.Among(w))`,
+		new:   `		_ = w`,
 		tests: "guard TestThreeInserts TestRetryHidesNoOverlap",
 	},
 	{

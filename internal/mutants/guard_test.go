@@ -425,8 +425,8 @@ var guardMutants = []mutant{
 		name:  "blind-write-without-the-lock",
 		loses: "Without the lock an update without a version is committed beside another's.",
 		file:  "internal/dbtx/journal/write.go",
-		old:   `return w.How == Plain || w.How == Versioned }`,
-		new:   `return w.How != Raw }`,
+		old:   `return w.How == statement.Plain || w.How == statement.Versioned }`,
+		new:   `return w.How != statement.Raw }`,
 		tests: "internal/dbtx TestCoverage",
 	},
 	{

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"net"
 
-	"gorm.io/gorm"
-
 	"github.com/belaygo/belay/internal/sqlerr"
 )
 
@@ -24,7 +22,7 @@ func Unreachable(err error) bool {
 // IsDuplicate reports that a unique index has refused a row, or an EXCLUDE of PostgreSQL.
 func IsDuplicate(err error) bool {
 	return sqlerr.IsMySQL(err, erDupEntry, erDupEntryWithKey, erDupUnknownInIdx) || sqlerr.IsPostgres(err, pgUnique, pgExclusion) ||
-		sqlerr.IsSQLite(err, sqliteConstraintPK, sqliteConstraintUQ) || errors.Is(err, gorm.ErrDuplicatedKey)
+		sqlerr.IsSQLite(err, sqliteConstraintPK, sqliteConstraintUQ)
 }
 
 // IsChanged reports the refusal of a row that changed since the snapshot.

@@ -5,13 +5,11 @@ import (
 	"slices"
 	"sync"
 
-	"gorm.io/gorm"
-
 	"github.com/belaygo/belay/internal/conflict"
 	"github.com/belaygo/belay/internal/dbtx/journal"
-	"github.com/belaygo/belay/internal/dbtx/models"
 	"github.com/belaygo/belay/internal/dbtx/protected"
 	"github.com/belaygo/belay/internal/dbtx/reader"
+	"github.com/belaygo/belay/internal/dbtx/statement"
 )
 
 // A Judge collects the evidence for the conflicts of a transaction. It is safe for
@@ -28,20 +26,20 @@ type Judge struct {
 }
 
 // Duplicate returns the conflict of an INSERT that was refused with err.
-func (j *Judge) Duplicate(stmt *gorm.Statement, err error) *conflict.Error {
+func (j *Judge) Duplicate(w *statement.Write, err error) *conflict.Error {
 	c := &inquiry{
-		Error:    &conflict.Error{Kind: conflict.Duplicate, Table: models.TableOf(stmt), Err: err},
-		suspects: j.suspectsOfInsert(stmt),
+		Error:    &conflict.Error{Kind: conflict.Duplicate, Table: w.Table, Err: err},
+		suspects: j.suspectsOfInsert(w),
 	}
-	c.ownIndex = j.firedOwnIndex(c, models.Count(stmt))
+	c.ownIndex = j.firedOwnIndex(c, w.Given)
 	j.judge(c)
 	return c.Error
 }
 
 // Stale collects the evidence for the conflict of an UPDATE or DELETE that matched fewer
 // rows than it expected.
-func (j *Judge) Stale(stmt *gorm.Statement, expected models.Expected, c *conflict.Error) {
-	j.judge(&inquiry{Error: c, suspects: j.suspectsOfUpdate(stmt, expected)})
+func (j *Judge) Stale(w *statement.Write, c *conflict.Error) {
+	j.judge(&inquiry{Error: c, suspects: j.suspectsOfUpdate(w)})
 }
 
 // judge collects the evidence for a conflict. The row of one key must not hide the evidence

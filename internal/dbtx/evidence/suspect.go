@@ -1,16 +1,12 @@
 package evidence
 
 import (
-	"reflect"
 	"slices"
 
-	"gorm.io/gorm"
-
 	"github.com/belaygo/belay/internal/dbtx/catalogue"
-	"github.com/belaygo/belay/internal/dbtx/models"
 	"github.com/belaygo/belay/internal/dbtx/protected"
 	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
-	"github.com/belaygo/belay/internal/gormfront"
+	"github.com/belaygo/belay/internal/dbtx/statement"
 	"github.com/belaygo/belay/internal/rowversion"
 )
 
@@ -62,16 +58,16 @@ func (s *suspect) version(now protected.Reading) rowversion.Version {
 }
 
 // suspectsOfInsert returns the protected rows that a refused INSERT may have met.
-func (j *Judge) suspectsOfInsert(stmt *gorm.Statement) (suspects []*suspect) {
-	if stmt.Schema == nil {
+func (j *Judge) suspectsOfInsert(w *statement.Write) (suspects []*suspect) {
+	if w.Model == nil {
 		return nil
 	}
 	sure := make(map[*protected.Row]bool)
-	for _, r := range j.Rows.Among(gormfront.Given(stmt)) {
+	for _, r := range j.Rows.Among(w) {
 		sure[r] = true
 		suspects = append(suspects, &suspect{row: r, sure: true, given: [][]any{r.Values}})
 	}
-	for _, r := range j.Rows.In(models.TableOf(stmt)) {
+	for _, r := range j.Rows.In(w.Table) {
 		if sure[r] {
 			continue
 		}
@@ -80,12 +76,12 @@ func (j *Judge) suspectsOfInsert(stmt *gorm.Statement) (suspects []*suspect) {
 			continue
 		}
 		s := &suspect{row: r}
-		models.EachRow(stmt, func(value func(column string) any, _ reflect.Value) {
-			if given, ask := givenBy(r, stmt, value); ask != nil {
+		for _, row := range w.Rows {
+			if given, ask := givenBy(r, w.Model, row.Value); ask != nil {
 				s.given = append(s.given, given)
 				s.ask = append(s.ask, ask)
 			}
-		})
+		}
 		if len(s.ask) > 0 {
 			suspects = append(suspects, s)
 		}
@@ -95,8 +91,7 @@ func (j *Judge) suspectsOfInsert(stmt *gorm.Statement) (suspects []*suspect) {
 
 // givenBy returns an inserted row's values for the columns of r, and the condition
 // under which it is r. The condition is nil if it cannot be.
-func givenBy(r *protected.Row, stmt *gorm.Statement, value func(column string) any) (given []any, ask []protected.Condition) {
-	model := gormfront.Model(stmt.Schema)
+func givenBy(r *protected.Row, model statement.Model, value statement.Value) (given []any, ask []protected.Condition) {
 	for i, column := range r.Columns {
 		v := value(column)
 		if model.Fills(column, v) {
@@ -117,24 +112,24 @@ func givenBy(r *protected.Row, stmt *gorm.Statement, value func(column string) a
 
 // suspectsOfUpdate returns the protected rows of a versioned UPDATE or DELETE that
 // matched fewer rows than it was given.
-func (j *Judge) suspectsOfUpdate(stmt *gorm.Statement, expected models.Expected) (suspects []*suspect) {
+func (j *Judge) suspectsOfUpdate(w *statement.Write) (suspects []*suspect) {
 	sure := make(map[*protected.Row]bool)
 	var all []loadedKey
-	for _, l := range expected.Rows {
-		loaded := loadedKey{models.Key(stmt, l.Model), rowversion.Version(l.Version)}
+	for _, e := range w.Expected {
+		loaded := loadedKey{e.Key, e.Version}
 		all = append(all, loaded)
-		for _, r := range j.Rows.Matching(models.TableOf(stmt), models.Values(stmt, l.Model)) {
+		for _, r := range j.Rows.Matching(w.Table, e.Value) {
 			sure[r] = true
 			suspects = append(suspects, &suspect{row: r, sure: true, loaded: []loadedKey{loaded}})
 		}
 	}
-	for _, r := range j.Rows.In(models.TableOf(stmt)) {
-		if sure[r] || !mayBeAmong(r, stmt, all) {
+	for _, r := range j.Rows.In(w.Table) {
+		if sure[r] || !mayBeAmong(r, w.Model, all) {
 			continue
 		}
 		s := &suspect{row: r, loaded: all}
 		if len(all) == 1 {
-			s.ask = keyCondition(stmt, all[0].key)
+			s.ask = keyCondition(w.Model, all[0].key)
 		}
 		suspects = append(suspects, s)
 	}
@@ -142,13 +137,13 @@ func (j *Judge) suspectsOfUpdate(stmt *gorm.Statement, expected models.Expected)
 }
 
 // mayBeAmong reports whether r, if its primary key names it, may be one of the rows.
-func mayBeAmong(r *protected.Row, stmt *gorm.Statement, rows []loadedKey) bool {
-	if !catalogue.SameColumns(r.Columns, stmt.Schema.PrimaryFieldDBNames) {
+func mayBeAmong(r *protected.Row, model statement.Model, rows []loadedKey) bool {
+	if !catalogue.SameColumns(r.Columns, model.Primary()) {
 		return true
 	}
 	return slices.ContainsFunc(rows, func(row loadedKey) bool {
-		for i, f := range stmt.Schema.PrimaryFields {
-			if sqlvalue.DifferentIntegers(row.key[i], r.Value(f.DBName)) {
+		for i, column := range model.Primary() {
+			if sqlvalue.DifferentIntegers(row.key[i], r.Value(column)) {
 				return false
 			}
 		}
@@ -158,12 +153,12 @@ func mayBeAmong(r *protected.Row, stmt *gorm.Statement, rows []loadedKey) bool {
 
 // keyCondition is the condition that a row has a primary key. It is nil for a key of
 // integers, which Go compares as the database does.
-func keyCondition(stmt *gorm.Statement, key []any) [][]protected.Condition {
+func keyCondition(model statement.Model, key []any) [][]protected.Condition {
 	var conds []protected.Condition
 	numbers := true
-	for i, f := range stmt.Schema.PrimaryFields {
+	for i, column := range model.Primary() {
 		numbers = numbers && sqlvalue.IsInteger(key[i])
-		conds = append(conds, protected.Condition{Column: f.DBName, Value: key[i]})
+		conds = append(conds, protected.Condition{Column: column, Value: key[i]})
 	}
 	if numbers {
 		return nil

@@ -8,6 +8,7 @@ import (
 	"github.com/belaygo/belay/internal/dbtx/catalogue"
 	"github.com/belaygo/belay/internal/dbtx/protected"
 	"github.com/belaygo/belay/internal/dbtx/sqltext"
+	"github.com/belaygo/belay/internal/dbtx/statement"
 )
 
 // A Journal records the writes of a transaction's statements, and the functions that undo
@@ -66,7 +67,7 @@ func (j *Journal) Note(st sqltext.Statement) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if wrote {
-		j.writes = append(j.writes, Write{How: Raw, Table: table})
+		j.writes = append(j.writes, Write{How: statement.Raw, Table: table})
 	} else if st.Calls() {
 		j.called = true
 	}
@@ -156,7 +157,7 @@ func (j *Journal) touched(r *protected.Row, before bool) bool {
 	}
 	for i := range writes {
 		w := &writes[i]
-		if w.How == Raw || w.mayBeTo(r.Table) && (!w.Whole || slices.Contains(w.Rows, r)) ||
+		if w.How == statement.Raw || w.mayBeTo(r.Table) && (!w.Whole || slices.Contains(w.Rows, r)) ||
 			j.facts(w.Table).Triggers || j.byParent(w, r) {
 			return true
 		}
@@ -167,7 +168,7 @@ func (j *Journal) touched(r *protected.Row, before bool) bool {
 // byParent reports whether a write to a row that r refers to may have deleted r or changed its
 // identity by a foreign key.
 func (j *Journal) byParent(w *Write, r *protected.Row) bool {
-	if w.How == Plain || r.Kept {
+	if w.How == statement.Plain || r.Kept {
 		return false
 	}
 	facts := j.facts(r.Table)

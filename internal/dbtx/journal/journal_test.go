@@ -5,13 +5,14 @@ import (
 
 	"github.com/belaygo/belay/internal/dbtx/protected"
 	"github.com/belaygo/belay/internal/dbtx/sqltext"
+	"github.com/belaygo/belay/internal/dbtx/statement"
 )
 
 // TestUnknownSavepoint: when the transaction goes back to a savepoint that it did
 // not see, any of its writes may be left.
 func TestUnknownSavepoint(t *testing.T) {
 	j := New(nil, false)
-	j.writes = []Write{{How: Plain, Table: "orders", Rows: []*protected.Row{{}}}}
+	j.writes = []Write{{How: statement.Plain, Table: "orders", Rows: []*protected.Row{{}}}}
 	if c := j.Coverage(nil); !c.Covered {
 		t.Fatalf("coverage is %+v", c)
 	}
@@ -30,7 +31,7 @@ func TestFunctionMayWrite(t *testing.T) {
 		if j.Wrote() != want || j.Coverage(nil).Wrote != want {
 			t.Errorf("%s: wrote is %v, want %v", query, j.Wrote(), want)
 		}
-		j.writes = []Write{{How: Plain, Table: "orders", Rows: []*protected.Row{there}}}
+		j.writes = []Write{{How: statement.Plain, Table: "orders", Rows: []*protected.Row{there}}}
 		if c := j.Coverage([]*protected.Row{there}); !c.Covered {
 			t.Errorf("%s: coverage of the row that was written is %+v", query, c)
 		}

@@ -5,11 +5,12 @@ import (
 
 	"github.com/belaygo/belay/internal/dbtx/catalogue"
 	"github.com/belaygo/belay/internal/dbtx/protected"
+	"github.com/belaygo/belay/internal/dbtx/statement"
 )
 
 // A Write is a statement of a transaction that wrote.
 type Write struct {
-	How     How
+	How     statement.How
 	Table   string           // "" if it is not known
 	Deletes bool             // it is a DELETE, which may cascade
 	Rows    []*protected.Row // that it wrote, as far as is known
@@ -18,39 +19,28 @@ type Write struct {
 	Images  []Image          // of these rows
 }
 
-// How is the way in which a statement wrote.
-type How int
-
-// The ways.
-const (
-	Raw       How = iota // raw SQL, or gorm's expansion of it
-	Plain                // INSERT
-	Versioned            // UPDATE or DELETE with a compare, that matched all its rows
-	Blind                // UPDATE or DELETE without a compare, upsert, INSERT IGNORE and the like
-)
-
 // mayBeTo reports whether the write may be to a table.
 func (w *Write) mayBeTo(table string) bool {
 	return w.Table == "" || catalogue.MayBeTable(w.Table, table)
 }
 
 // covers reports whether the database itself refuses the second such write.
-func (w *Write) covers() bool { return w.How == Plain || w.How == Versioned }
+func (w *Write) covers() bool { return w.How == statement.Plain || w.How == statement.Versioned }
 
 // mayHaveWritten reports whether the write has changed a row, or may have.
 func (w *Write) mayHaveWritten(r *protected.Row) bool {
-	return slices.Contains(w.Rows, r) || !w.covers() && w.mayBeTo(r.Table) && (w.How == Raw || len(w.Rows) == 0)
+	return slices.Contains(w.Rows, r) || !w.covers() && w.mayBeTo(r.Table) && (w.How == statement.Raw || len(w.Rows) == 0)
 }
 
 // mayHaveRenamed reports whether the write may have renamed or deleted the row: it
 // altered rows of its table, and has no image of this one.
 func (w *Write) mayHaveRenamed(r *protected.Row) bool {
-	return w.How != Plain && w.mayBeTo(r.Table) &&
+	return w.How != statement.Plain && w.mayBeTo(r.Table) &&
 		!slices.ContainsFunc(w.Images, func(i Image) bool { return i.Row == r })
 }
 
 // kept reports whether the write is of kept rows only: their tables are Belay's own, and
 // have no triggers.
 func (w *Write) kept() bool {
-	return w.How == Plain && w.Whole && !slices.ContainsFunc(w.Rows, func(r *protected.Row) bool { return !r.Kept })
+	return w.How == statement.Plain && w.Whole && !slices.ContainsFunc(w.Rows, func(r *protected.Row) bool { return !r.Kept })
 }

@@ -130,6 +130,9 @@ func (p *Rows) All() []*Row {
 	return p.all
 }
 
+// Any reports whether there is a row.
+func (p *Rows) Any() bool { return len(p.All()) > 0 }
+
 // Several reports whether a key protects more than one row, apart from claims.
 func (p *Rows) Several(key string) bool {
 	p.mu.Lock()
