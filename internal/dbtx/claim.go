@@ -7,9 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"gorm.io/gorm"
-	"gorm.io/gorm/clause"
-
 	"github.com/belaygo/belay/internal/dbtx/dialect"
 	"github.com/belaygo/belay/internal/dbtx/pinned"
 	"github.com/belaygo/belay/internal/dbtx/protected"
@@ -37,7 +34,7 @@ func (t *Tx) Claim(key string, model any, patience time.Duration) error {
 	}
 	until := time.Now().Add(patience)
 	for {
-		err := t.insertClaims(model, gorm.Session{SkipHooks: true}, time.Until(until))
+		err := t.insertClaims(model, time.Until(until))
 		if !dialect.IsLocked(err) {
 			return err
 		}
@@ -54,10 +51,6 @@ func (t *Tx) Claim(key string, model any, patience time.Duration) error {
 // longest. Transactions that waited in InnoDB instead would be its deadlock when the one
 // they wait for rolls back.
 const claimPause = 20 * time.Millisecond
-
-// largestBatch makes gorm insert all claims in one statement, whatever the program sets
-// for its statements.
-const largestBatch = 1 << 20
 
 // readsLock reports whether a read may wait for another transaction, as with MySQL's
 // SERIALIZABLE.
@@ -86,14 +79,14 @@ func (t *Tx) protectClaim(key string, model any) error {
 // models. It waits for another transaction that has inserted one of them only for the
 // server's shortest wait. After any error the transaction is to be rolled back.
 func (t *Tx) ClaimAll(models any) error {
-	err := t.insertClaims(models, gorm.Session{SkipHooks: true, CreateBatchSize: largestBatch}, 0)
+	err := t.insertClaims(models, 0)
 	if dialect.IsLocked(err) {
 		return fmt.Errorf("%w: %w", ErrClaimed, err)
 	}
 	return err
 }
 
-func (t *Tx) insertClaims(models any, session gorm.Session, patience time.Duration) error {
+func (t *Tx) insertClaims(models any, patience time.Duration) error {
 	bound := t.dialect.LockWait(t.conn.Session, patience)
 	if bound.Before != "" {
 		if _, err := t.conn.SQL.ExecContext(t.ctx, bound.Before); err != nil {
@@ -107,7 +100,7 @@ func (t *Tx) insertClaims(models any, session gorm.Session, patience time.Durati
 			t.conn.Discard()
 		}
 	}()
-	err := t.DB().Session(&session).Clauses(prefix(bound.Prefix)).Create(models).Error
+	err := t.front.Insert(models, bound.Prefix)
 	returned = true
 	if bound.Restore == "" || err != nil && t.dialect.Aborts { // the ROLLBACK restores it
 		return err
@@ -119,22 +112,6 @@ func (t *Tx) insertClaims(models any, session gorm.Session, patience time.Durati
 	}
 	return err
 }
-
-// prefix goes before an INSERT.
-type prefix string
-
-// ModifyStatement implements gorm.StatementModifier.
-func (p prefix) ModifyStatement(stmt *gorm.Statement) {
-	if p == "" {
-		return
-	}
-	c := stmt.Clauses["INSERT"]
-	c.BeforeExpression = clause.Expr{SQL: string(p)}
-	stmt.Clauses["INSERT"] = c
-}
-
-// Build implements clause.Expression.
-func (prefix) Build(clause.Builder) {}
 
 // Beside runs f, which sends a statement of Belay that no statement of the program depends
 // on, on the transaction's connection. An error of it poisons the transaction.

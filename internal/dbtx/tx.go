@@ -5,8 +5,6 @@ import (
 	"database/sql"
 	"sync"
 
-	"gorm.io/gorm"
-
 	"github.com/belaygo/belay/internal/conflict"
 	"github.com/belaygo/belay/internal/dbtx/dialect"
 	"github.com/belaygo/belay/internal/dbtx/evidence"
@@ -14,14 +12,13 @@ import (
 	"github.com/belaygo/belay/internal/dbtx/pinned"
 	"github.com/belaygo/belay/internal/dbtx/protected"
 	"github.com/belaygo/belay/internal/dbtx/reader"
-	"github.com/belaygo/belay/internal/gormfront"
 )
 
 // Tx is a guarded transaction; see the package documentation. Its methods are
 // safe for concurrent use. Its statements, as in any transaction, are not: MySQL
 // takes one at a time.
 type Tx struct {
-	front   *gormfront.Front
+	front   front
 	conn    *pinned.Conn
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -60,9 +57,6 @@ func FromContext(ctx context.Context) *Tx {
 	return t
 }
 
-// DB returns the session whose statements run in the transaction.
-func (t *Tx) DB() *gorm.DB { return t.front.DB() }
-
 // Context returns the context of the transaction.
 func (t *Tx) Context() context.Context { return t.ctx }
 
@@ -99,24 +93,6 @@ func (t *Tx) Conflicts() []*conflict.Error { return t.judge.Conflicts() }
 // Unsafe returns why a failover may lose the row that a conflict has shown, or nil. It is
 // known after Rollback.
 func (t *Tx) Unsafe() error { return t.unsafe }
-
-// txSetting is the key under which a statement keeps its guarded transaction: a plugin
-// may wrap the transaction's connection.
-const txSetting = "belay:tx"
-
-// txOf returns the guarded transaction on whose connection a statement runs, or
-// nil. It does not rely on the context: many statements come with an outer one.
-func txOf(stmt *gorm.Statement) *Tx {
-	if c, ok := stmt.ConnPool.(*pinned.Conn); ok {
-		return c.Watcher.(*Tx)
-	}
-	if _, ok := stmt.ConnPool.(*sql.DB); ok {
-		return nil
-	}
-	t, _ := stmt.Settings.Load(txSetting)
-	tx, _ := t.(*Tx)
-	return tx
-}
 
 // detached returns a context that outlives the operation's and belongs to no transaction.
 func (t *Tx) detached() (context.Context, context.CancelFunc) {

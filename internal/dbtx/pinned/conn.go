@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 
-	"gorm.io/gorm"
-
 	"github.com/belaygo/belay/internal/conflict"
 	"github.com/belaygo/belay/internal/dbtx/dialect"
 	"github.com/belaygo/belay/internal/dbtx/sqltext"
@@ -48,8 +46,6 @@ type Conn struct {
 	results results
 	several bool // it takes statements while rows are open
 }
-
-var _ gorm.Tx = (*Conn)(nil)
 
 // ExecContext implements gorm.ConnPool.
 func (c *Conn) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
