@@ -13,8 +13,8 @@ import (
 	"gorm.io/gorm/schema"
 
 	"github.com/belaygo/belay/internal/dbtx/catalogue"
-	"github.com/belaygo/belay/internal/dbtx/models"
 	"github.com/belaygo/belay/internal/doctor"
+	"github.com/belaygo/belay/internal/gormfront/models"
 )
 
 // Check reports at start-up whether the tables of the models can be the second layer. Each

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/belaygo/belay/internal/dbtx/catalogue"
-	"github.com/belaygo/belay/internal/dbtx/models"
 	"github.com/belaygo/belay/internal/doctor"
+	"github.com/belaygo/belay/internal/gormfront/models"
 )
 
 // checkCollations finds the columns that can protect a row, and for which texts are

@@ -3,7 +3,7 @@ package dbguard
 import (
 	"gorm.io/gorm/schema"
 
-	"github.com/belaygo/belay/internal/dbtx/models"
+	"github.com/belaygo/belay/internal/gormfront/models"
 	"github.com/belaygo/belay/internal/rowversion"
 )
 

@@ -10,7 +10,7 @@ import (
 	"gorm.io/gorm/schema"
 
 	"github.com/belaygo/belay/dbguard"
-	"github.com/belaygo/belay/internal/dbtx/models"
+	"github.com/belaygo/belay/internal/gormfront/models"
 )
 
 // versioned is a model with a version field.

@@ -10,12 +10,12 @@ import (
 	"gorm.io/gorm/schema"
 
 	"github.com/belaygo/belay/internal/dbtx/catalogue"
-	"github.com/belaygo/belay/internal/dbtx/models"
 	"github.com/belaygo/belay/internal/dbtx/protected"
 	"github.com/belaygo/belay/internal/dbtx/reader"
 	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
 	"github.com/belaygo/belay/internal/dbtx/statement"
 	"github.com/belaygo/belay/internal/gormfront"
+	"github.com/belaygo/belay/internal/gormfront/models"
 	"github.com/belaygo/belay/internal/rowversion"
 )
 

@@ -5,9 +5,9 @@ import (
 
 	"gorm.io/gorm"
 
-	"github.com/belaygo/belay/internal/dbtx/models"
 	"github.com/belaygo/belay/internal/dbtx/statement"
 	"github.com/belaygo/belay/internal/gormfront"
+	"github.com/belaygo/belay/internal/gormfront/models"
 	"github.com/belaygo/belay/internal/rowversion"
 )
 

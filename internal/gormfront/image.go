@@ -8,8 +8,8 @@ import (
 	"gorm.io/gorm/clause"
 	"gorm.io/gorm/schema"
 
-	"github.com/belaygo/belay/internal/dbtx/models"
 	"github.com/belaygo/belay/internal/dbtx/statement"
+	"github.com/belaygo/belay/internal/gormfront/models"
 	"github.com/belaygo/belay/internal/rowversion"
 )
 

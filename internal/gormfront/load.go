@@ -7,10 +7,10 @@ import (
 	"gorm.io/gorm/clause"
 	"gorm.io/gorm/schema"
 
-	"github.com/belaygo/belay/internal/dbtx/models"
 	"github.com/belaygo/belay/internal/dbtx/protected"
 	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
 	"github.com/belaygo/belay/internal/dbtx/statement"
+	"github.com/belaygo/belay/internal/gormfront/models"
 )
 
 // Load implements protected.Loader. It reads the row into a new struct.

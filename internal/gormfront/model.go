@@ -3,9 +3,9 @@ package gormfront
 import (
 	"gorm.io/gorm/schema"
 
-	"github.com/belaygo/belay/internal/dbtx/models"
 	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
 	"github.com/belaygo/belay/internal/dbtx/statement"
+	"github.com/belaygo/belay/internal/gormfront/models"
 	"github.com/belaygo/belay/internal/rowversion"
 )
 

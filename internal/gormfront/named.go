@@ -9,10 +9,10 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/internal/conflict"
-	"github.com/belaygo/belay/internal/dbtx/models"
 	"github.com/belaygo/belay/internal/dbtx/protected"
 	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
 	"github.com/belaygo/belay/internal/dbtx/statement"
+	"github.com/belaygo/belay/internal/gormfront/models"
 	"github.com/belaygo/belay/internal/rowversion"
 )
 

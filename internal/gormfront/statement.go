@@ -7,8 +7,8 @@ import (
 	"gorm.io/gorm/clause"
 
 	"github.com/belaygo/belay/internal/dbtx/dialect"
-	"github.com/belaygo/belay/internal/dbtx/models"
 	"github.com/belaygo/belay/internal/dbtx/statement"
+	"github.com/belaygo/belay/internal/gormfront/models"
 	"github.com/belaygo/belay/internal/rowversion"
 )
 

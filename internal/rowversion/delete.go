@@ -4,7 +4,7 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
-	"github.com/belaygo/belay/internal/dbtx/models"
+	"github.com/belaygo/belay/internal/gormfront/models"
 )
 
 // deleteVersion adds the compare to a delete, when the model carries a version,

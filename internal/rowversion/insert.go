@@ -7,7 +7,7 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
-	"github.com/belaygo/belay/internal/dbtx/models"
+	"github.com/belaygo/belay/internal/gormfront/models"
 )
 
 // insertVersion gives new rows their version.
