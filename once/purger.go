@@ -14,7 +14,7 @@ import (
 	"github.com/belaygo/belay/internal/background"
 	"github.com/belaygo/belay/internal/claim"
 	"github.com/belaygo/belay/internal/metric"
-	"github.com/belaygo/belay/internal/ownsql"
+	"github.com/belaygo/belay/internal/sqldb"
 )
 
 const (
@@ -165,7 +165,7 @@ func (p *Purger) delete(ctx context.Context, table string, keep time.Duration, r
 func (p *Purger) old(ctx context.Context, table string, keep time.Duration) (requests []any, err error) {
 	ctx, cancel := context.WithTimeout(ctx, batchTimeout)
 	defer cancel()
-	err = p.tables.db.Run(ctx, sql.LevelDefault, func(c ownsql.Conn) (err error) {
+	err = p.tables.db.Run(ctx, sql.LevelDefault, func(c sqldb.Conn) (err error) {
 		requests, err = list(ctx, c, fmt.Sprintf(p.tables.old, table), p.cfg.Batch, keep.Seconds())
 		return err
 	})
@@ -176,7 +176,7 @@ func (p *Purger) old(ctx context.Context, table string, keep time.Duration) (req
 }
 
 // list returns the requests that a query finds.
-func list(ctx context.Context, c ownsql.Conn, query string, args ...any) (requests []any, err error) {
+func list(ctx context.Context, c sqldb.Conn, query string, args ...any) (requests []any, err error) {
 	rows, err := c.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err

@@ -12,7 +12,7 @@ import (
 
 	"github.com/belaygo/belay/internal/claim"
 	"github.com/belaygo/belay/internal/dbtx/catalogue"
-	"github.com/belaygo/belay/internal/ownsql"
+	"github.com/belaygo/belay/internal/sqldb"
 )
 
 var (
@@ -73,7 +73,7 @@ var dialects = map[string]dialect{
 
 // tables are belay_once and belay_answer in one database.
 type tables struct {
-	db ownsql.DB
+	db sqldb.DB
 	dialect
 }
 
@@ -89,7 +89,7 @@ func open(db *gorm.DB) (tables, error) {
 	if err != nil {
 		return tables{}, fmt.Errorf("once: db has no connection pool: %w", err)
 	}
-	return tables{ownsql.New(pool, db.Name()), d}, nil
+	return tables{sqldb.New(pool, db.Name()), d}, nil
 }
 
 // Migrate creates the tables belay_once and belay_answer if they do not exist. The
@@ -161,7 +161,7 @@ func hasItsKey(db *gorm.DB, table string) error {
 // exec deletes in a new transaction, and returns how many rows it has deleted.
 func (t tables) exec(ctx context.Context, query string, args ...any) (int64, error) {
 	var res sql.Result
-	err := t.db.Run(ctx, t.deletes, func(c ownsql.Conn) (err error) {
+	err := t.db.Run(ctx, t.deletes, func(c sqldb.Conn) (err error) {
 		res, err = c.ExecContext(ctx, query, args...)
 		return err
 	})

@@ -9,8 +9,8 @@ import (
 	"fmt"
 
 	"github.com/belaygo/belay/dbguard"
-	"github.com/belaygo/belay/internal/ownsql"
 	"github.com/belaygo/belay/internal/pgsync"
+	"github.com/belaygo/belay/internal/sqldb"
 )
 
 // A Claim is a row of belay_once: gorm's model of it. Its stamp says whose claim it is, so
@@ -77,7 +77,7 @@ var levels = map[string]sql.IsolationLevel{"mysql": sql.LevelReadCommitted}
 // the isolation level of the session is, it reads what is committed. With an error it
 // returns a record that a failover may lose. It ends with ctx.
 func Find(ctx context.Context, pool *sql.DB, database string, request []byte) (r *Record, err error) {
-	err = ownsql.New(pool, database).Read(ctx, levels[database], func(c ownsql.Conn) (err error) {
+	err = sqldb.New(pool, database).Read(ctx, levels[database], func(c sqldb.Conn) (err error) {
 		if r, err = read(ctx, c, database, request); r == nil || database != "postgres" {
 			return err
 		}
@@ -96,7 +96,7 @@ func Find(ctx context.Context, pool *sql.DB, database string, request []byte) (r
 	return r, fmt.Errorf("wait for the standby to have the claim: %w", err)
 }
 
-func read(ctx context.Context, c ownsql.Conn, database string, request []byte) (*Record, error) {
+func read(ctx context.Context, c sqldb.Conn, database string, request []byte) (*Record, error) {
 	var r Record
 	var refused sql.NullInt64
 	var codec sql.NullString

@@ -96,7 +96,7 @@ var outboxMutants = []mutant{
 	{
 		name:  "relay-stops-at-a-lost-answer",
 		loses: "One lost packet stops the relay until the process is restarted.",
-		file:  "internal/ownsql/ownsql.go",
+		file:  "internal/sqldb/db.go",
 		old:   `	_, err := c.ExecContext(ctx, "COMMIT")`,
 		new:   `	_, err := c.ExecContext(context.WithoutCancel(ctx), "COMMIT")`,
 		tests: "notify/outbox TestRelaySurvivesALostAnswer",
@@ -104,7 +104,7 @@ var outboxMutants = []mutant{
 	{
 		name:  "own-statements-trust-autocommit",
 		loses: "Where autocommit is off, events are stored and never committed.",
-		file:  "internal/ownsql/ownsql.go",
+		file:  "internal/sqldb/db.go",
 		old:   `return DB{pool, database == "mysql"}`,
 		new:   `return DB{pool, false}`,
 		tests: "notify/outbox TestEventsAreCommittedWithoutAutocommit",

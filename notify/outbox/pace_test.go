@@ -18,7 +18,7 @@ import (
 	"gorm.io/gorm/logger"
 	_ "modernc.org/sqlite"
 
-	"github.com/belaygo/belay/internal/ownsql"
+	"github.com/belaygo/belay/internal/sqldb"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -90,7 +90,7 @@ func TestOutagesOfTheTableDoNotAddUp(t *testing.T) {
 			r := stoppedRelay(t, notify.PublisherFunc(func(context.Context, notify.Event) error { return nil }))
 			r.failures = failures
 			works, fails := r.table, r.table
-			fails.db = ownsql.New(closedPool(t), "sqlite")
+			fails.db = sqldb.New(closedPool(t), "sqlite")
 			for outage := range 3 {
 				r.table = fails
 				for poll := range 10 {

@@ -12,7 +12,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"gorm.io/gorm"
 
-	"github.com/belaygo/belay/internal/ownsql"
+	"github.com/belaygo/belay/internal/sqldb"
 )
 
 const (
@@ -25,7 +25,7 @@ const (
 
 // A table is belay_outbox in one database.
 type table struct {
-	db ownsql.DB
+	db sqldb.DB
 	*dialect
 }
 
@@ -56,7 +56,7 @@ func openTable(db *gorm.DB) (table, error) {
 	if err != nil {
 		return table{}, fmt.Errorf("outbox: db has no connection pool: %w", err)
 	}
-	return table{db: ownsql.New(pool, db.Name()), dialect: &d}, nil
+	return table{db: sqldb.New(pool, db.Name()), dialect: &d}, nil
 }
 
 // Migrate creates the table belay_outbox if it is not there. The statements are
@@ -131,7 +131,7 @@ func (t table) lease(ctx context.Context, c claim) (rows []row, err error) {
 		args = append(args, c.lease.Milliseconds())
 		// In a subquery the LIMIT would not be one: PostgreSQL may run it anew for
 		// each row of the table.
-		err = t.db.Run(ctx, sql.LevelDefault, func(c ownsql.Conn) (err error) {
+		err = t.db.Run(ctx, sql.LevelDefault, func(c sqldb.Conn) (err error) {
 			rows, err = t.rows(ctx, c, "WITH due AS MATERIALIZED (SELECT id "+from+") "+
 				"UPDATE belay_outbox SET leased_until = {now} + ? WHERE id IN (SELECT id FROM due) "+
 				"RETURNING id, event_id, {body}, attempts", args...)
@@ -147,7 +147,7 @@ func (t table) lease(ctx context.Context, c claim) (rows []row, err error) {
 // lockAndLease is lease in two statements. At READ COMMITTED the selection
 // locks the rows that it finds and no gaps, where others insert.
 func (t table) lockAndLease(ctx context.Context, lease time.Duration, selection string, args ...any) (rows []row, err error) {
-	err = t.db.Run(ctx, sql.LevelReadCommitted, func(c ownsql.Conn) error {
+	err = t.db.Run(ctx, sql.LevelReadCommitted, func(c sqldb.Conn) error {
 		rows, err = t.rows(ctx, c, selection, args...)
 		var refused *mysql.MySQLError
 		if errors.As(err, &refused) && refused.Number == 1064 { // a syntax error
@@ -170,7 +170,7 @@ func (t table) lockAndLease(ctx context.Context, lease time.Duration, selection 
 	return rows, nil
 }
 
-func (t table) rows(ctx context.Context, c ownsql.Conn, query string, args ...any) (rows []row, err error) {
+func (t table) rows(ctx context.Context, c sqldb.Conn, query string, args ...any) (rows []row, err error) {
 	found, err := c.QueryContext(ctx, t.sql(query), args...)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package ownsql_test
+package sqldb_test
 
 import (
 	"context"
@@ -10,13 +10,13 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/belaygo/belay/internal/ownsql"
+	"github.com/belaygo/belay/internal/sqldb"
 	"github.com/belaygo/belay/internal/testwait"
 )
 
 func TestMain(m *testing.M) {
 	// A query that has panicked never ends for database/sql.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/belaygo/belay/internal/ownsql.discard"))
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/belaygo/belay/internal/sqldb.discard"))
 }
 
 // A server has connections that take every statement, and panic at some.
@@ -80,10 +80,10 @@ func (c *conn) take(query string) error {
 // TestPanicLeavesNoTransaction: a driver that panics leaves no transaction to the next user of its
 // connection, and holds up nobody.
 func TestPanicLeavesNoTransaction(t *testing.T) {
-	type run = func(ownsql.DB, context.Context, sql.IsolationLevel, func(ownsql.Conn) error) error
+	type run = func(sqldb.DB, context.Context, sql.IsolationLevel, func(sqldb.Conn) error) error
 	for name, run := range map[string]run{
-		"START": ownsql.DB.Run, "INSERT": ownsql.DB.Run, "SELECT": ownsql.DB.Run, "COMMIT": ownsql.DB.Run,
-		"ROLLBACK": ownsql.DB.Read,
+		"START": sqldb.DB.Run, "INSERT": sqldb.DB.Run, "SELECT": sqldb.DB.Run, "COMMIT": sqldb.DB.Run,
+		"ROLLBACK": sqldb.DB.Read,
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &server{panics: name}
@@ -92,7 +92,7 @@ func TestPanicLeavesNoTransaction(t *testing.T) {
 			panicked := make(chan any, 1)
 			go func() {
 				defer func() { panicked <- recover() }()
-				_ = run(ownsql.New(pool, "mysql"), t.Context(), sql.LevelDefault, func(c ownsql.Conn) error {
+				_ = run(sqldb.New(pool, "mysql"), t.Context(), sql.LevelDefault, func(c sqldb.Conn) error {
 					if name == "SELECT" {
 						var none int
 						return c.QueryRowContext(t.Context(), "SELECT 1").Scan(&none)

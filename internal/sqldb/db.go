@@ -1,7 +1,7 @@
-// Package ownsql runs the statements that Belay sends outside of a business transaction: those
+// Package sqldb runs the statements that Belay sends outside of a business transaction: those
 // of the outbox, of the purger, and of checks.
 //
-//	db := ownsql.New(pool, gormDB.Name())
+//	db := sqldb.New(pool, gormDB.Name())
 //	res, err := db.Exec(ctx, "DELETE FROM belay_outbox WHERE id = ?", id)
 //
 // The pool is the program's, and so are its sessions. On MySQL and MariaDB one may have
@@ -11,7 +11,7 @@
 // is in a transaction there, which ends before its connection goes back to the pool. On
 // PostgreSQL and SQLite no setting of a session turns autocommit off, and a statement is a
 // transaction of its own.
-package ownsql
+package sqldb
 
 import (
 	"context"
