@@ -96,7 +96,7 @@ var outboxMutants = []mutant{
 	{
 		name:  "relay-stops-at-a-lost-answer",
 		loses: "One lost packet stops the relay until the process is restarted.",
-		file:  "internal/sqldb/db.go",
+		file:  "internal/sqldb/tx.go",
 		old:   `	_, err := c.ExecContext(ctx, "COMMIT")`,
 		new:   `	_, err := c.ExecContext(context.WithoutCancel(ctx), "COMMIT")`,
 		tests: "notify/outbox TestRelaySurvivesALostAnswer",

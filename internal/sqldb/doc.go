@@ -1,0 +1,14 @@
+// Package sqldb runs the statements that Belay sends outside of a business transaction: those
+// of the outbox, of the purger, and of checks.
+//
+//	db := sqldb.New(pool, gormDB.Name())
+//	res, err := db.Exec(ctx, "DELETE FROM belay_outbox WHERE id = ?", id)
+//
+// The pool is the program's, and so are its sessions. On MySQL and MariaDB one may have
+// autocommit off, or an open transaction that somebody has left behind (a SELECT begins one
+// without autocommit, and a COMMIT does with completion_type = CHAIN). A statement alone would
+// join that transaction: nobody would commit it, and a read would see an old snapshot. So each
+// is in a transaction there, which ends before its connection goes back to the pool. On
+// PostgreSQL and SQLite no setting of a session turns autocommit off, and a statement is a
+// transaction of its own.
+package sqldb
