@@ -89,7 +89,8 @@ func open(db *gorm.DB) (tables, error) {
 	if err != nil {
 		return tables{}, fmt.Errorf("once: db has no connection pool: %w", err)
 	}
-	return tables{sqldb.New(pool, db.Name()), d}, nil
+	known, _ := sqldb.Of(db.Name())
+	return tables{sqldb.New(pool, known), d}, nil
 }
 
 // Migrate creates the tables belay_once and belay_answer if they do not exist. The

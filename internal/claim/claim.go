@@ -77,7 +77,8 @@ var levels = map[string]sql.IsolationLevel{"mysql": sql.LevelReadCommitted}
 // the isolation level of the session is, it reads what is committed. With an error it
 // returns a record that a failover may lose. It ends with ctx.
 func Find(ctx context.Context, pool *sql.DB, database string, request []byte) (r *Record, err error) {
-	err = sqldb.New(pool, database).Read(ctx, levels[database], func(c sqldb.Conn) (err error) {
+	d, _ := sqldb.Of(database)
+	err = sqldb.New(pool, d).Read(ctx, levels[database], func(c sqldb.Conn) (err error) {
 		if r, err = read(ctx, c, database, request); r == nil || database != "postgres" {
 			return err
 		}

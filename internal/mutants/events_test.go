@@ -104,9 +104,9 @@ var outboxMutants = []mutant{
 	{
 		name:  "own-statements-trust-autocommit",
 		loses: "Where autocommit is off, events are stored and never committed.",
-		file:  "internal/sqldb/db.go",
-		old:   `return DB{pool, database == "mysql"}`,
-		new:   `return DB{pool, false}`,
+		file:  "internal/sqldb/dialect.go",
+		old:   `		transacts:  true,`,
+		new:   `		transacts:  false,`,
 		tests: "notify/outbox TestEventsAreCommittedWithoutAutocommit",
 	},
 	{

@@ -92,7 +92,7 @@ func TestPanicLeavesNoTransaction(t *testing.T) {
 			panicked := make(chan any, 1)
 			go func() {
 				defer func() { panicked <- recover() }()
-				_ = run(sqldb.New(pool, "mysql"), t.Context(), sql.LevelDefault, func(c sqldb.Conn) error {
+				_ = run(sqldb.New(pool, dialect(t, "mysql")), t.Context(), sql.LevelDefault, func(c sqldb.Conn) error {
 					if name == "SELECT" {
 						var none int
 						return c.QueryRowContext(t.Context(), "SELECT 1").Scan(&none)

@@ -1,7 +1,8 @@
 // Package sqldb runs the statements that Belay sends outside of a business transaction: those
 // of the outbox, of the purger, and of checks.
 //
-//	db := sqldb.New(pool, gormDB.Name())
+//	d, ok := sqldb.Of(gormDB.Name())
+//	db := sqldb.New(pool, d)
 //	res, err := db.Exec(ctx, "DELETE FROM belay_outbox WHERE id = ?", id)
 //
 // The pool is the program's, and so are its sessions. On MySQL and MariaDB one may have

@@ -16,14 +16,14 @@ import (
 // ends the transaction.
 func (d DB) Run(ctx context.Context, level sql.IsolationLevel, f func(c Conn) error) error {
 	if !d.transacts {
-		return f(d.pool)
+		return f(bound{d.pool, d.Dialect})
 	}
 	c, err := d.begin(ctx, level)
 	if err != nil {
 		return err
 	}
 	err = watched(c, func() error {
-		err := f(c)
+		err := f(bound{c, d.Dialect})
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			discard(c)
 			return err
@@ -47,7 +47,7 @@ func (d DB) Read(ctx context.Context, level sql.IsolationLevel, f func(c Conn) e
 		return err
 	}
 	err = watched(c, func() error {
-		err := f(c)
+		err := f(bound{c, d.Dialect})
 		if _, end := c.ExecContext(ctx, "ROLLBACK"); end != nil {
 			discard(c)
 		}

@@ -90,7 +90,7 @@ func TestOutagesOfTheTableDoNotAddUp(t *testing.T) {
 			r := stoppedRelay(t, notify.PublisherFunc(func(context.Context, notify.Event) error { return nil }))
 			r.failures = failures
 			works, fails := r.table, r.table
-			fails.db = sqldb.New(closedPool(t), "sqlite")
+			fails.db = sqldb.New(closedPool(t), fails.db.Dialect)
 			for outage := range 3 {
 				r.table = fails
 				for poll := range 10 {

@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
 	"gorm.io/gorm"
 
+	"github.com/belaygo/belay/internal/pgsync"
 	"github.com/belaygo/belay/internal/sqldb"
 )
 
@@ -25,8 +27,10 @@ const (
 
 // A table is belay_outbox in one database.
 type table struct {
-	db sqldb.DB
-	*dialect
+	db     sqldb.DB
+	schema string
+	// locking ends the selection of rows to lease. Only the relay uses it.
+	locking *string
 }
 
 // A row is one stored event. Its id says only where the row is: after a failover
@@ -43,7 +47,7 @@ func openTable(db *gorm.DB) (table, error) {
 	if db == nil || db.Config == nil || db.Dialector == nil {
 		return table{}, errors.New("outbox: db is missing")
 	}
-	d, ok := dialects[db.Name()]
+	d, ok := sqldb.Of(db.Name())
 	if !ok {
 		return table{}, fmt.Errorf("outbox: db is %q; the outbox works on mysql, postgres and sqlite", db.Name())
 	}
@@ -56,7 +60,7 @@ func openTable(db *gorm.DB) (table, error) {
 	if err != nil {
 		return table{}, fmt.Errorf("outbox: db has no connection pool: %w", err)
 	}
-	return table{db: sqldb.New(pool, db.Name()), dialect: &d}, nil
+	return table{db: sqldb.New(pool, d), schema: schemas[d.Name], locking: &d.SkipLocked}, nil
 }
 
 // Migrate creates the table belay_outbox if it is not there. The statements are
@@ -76,6 +80,11 @@ func Migrate(ctx context.Context, db *gorm.DB) error {
 	return nil
 }
 
+// sql replaces {now} by the database's time, in milliseconds since 1970.
+func (t table) sql(statement string) string {
+	return strings.ReplaceAll(statement, "{now}", t.db.Now(time.Millisecond))
+}
+
 func (t table) exec(ctx context.Context, statement string, args ...any) error {
 	_, err := t.db.Exec(ctx, t.sql(statement), args...)
 	return err
@@ -84,7 +93,7 @@ func (t table) exec(ctx context.Context, statement string, args ...any) error {
 // check reports whether the table is there, with all its columns.
 func (t table) check(ctx context.Context) error {
 	var none int
-	err := t.db.QueryRow(ctx, t.sql("SELECT attempts FROM belay_outbox WHERE id = 0 AND retry_at = 0 AND leased_until = 0 AND {body} = ''"), nil, &none)
+	err := t.db.QueryRow(ctx, `SELECT attempts FROM belay_outbox WHERE id = 0 AND retry_at = 0 AND leased_until = 0 AND "body" = ''`, nil, &none)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
@@ -99,14 +108,14 @@ func (t table) insert(ctx context.Context, rows ...row) error {
 	for _, r := range rows {
 		args = append(args, r.eventID, string(r.body))
 	}
-	done, err := t.db.Exec(ctx, t.sql("INSERT INTO belay_outbox (event_id, {body}) VALUES "+list("(?, ?)", len(rows))+" {ignore}"), args...)
-	if err != nil || t.barrier == "" {
+	done, err := t.db.Exec(ctx, `INSERT INTO belay_outbox (event_id, "body") VALUES `+sqldb.List("(?, ?)", ", ", len(rows))+" "+t.db.Ignore("event_id"), args...)
+	if err != nil || !t.db.Standby {
 		return err
 	}
 	if n, err := done.RowsAffected(); err != nil || n == int64(len(rows)) {
 		return err
 	}
-	return t.exec(ctx, t.barrier)
+	return t.exec(ctx, pgsync.Message)
 }
 
 // A claim says which rows a relay wants to have for itself.
@@ -125,20 +134,20 @@ var (
 // lease returns rows that no other relay has, oldest first, and keeps others
 // from them for a while.
 func (t table) lease(ctx context.Context, c claim) (rows []row, err error) {
-	from := "FROM belay_outbox WHERE id > ? AND NOT (" + isLeased + ") AND NOT (" + isPaused + ") ORDER BY id LIMIT ? " + t.lock
+	from := "FROM belay_outbox WHERE id > ? AND NOT (" + isLeased + ") AND NOT (" + isPaused + ") ORDER BY id LIMIT ? " + *t.locking
 	args := []any{c.after, c.early.Milliseconds() + 1, c.limit}
-	if t.returning {
+	if t.db.Returning {
 		args = append(args, c.lease.Milliseconds())
 		// In a subquery the LIMIT would not be one: PostgreSQL may run it anew for
 		// each row of the table.
 		err = t.db.Run(ctx, sql.LevelDefault, func(c sqldb.Conn) (err error) {
 			rows, err = t.rows(ctx, c, "WITH due AS MATERIALIZED (SELECT id "+from+") "+
 				"UPDATE belay_outbox SET leased_until = {now} + ? WHERE id IN (SELECT id FROM due) "+
-				"RETURNING id, event_id, {body}, attempts", args...)
+				`RETURNING id, event_id, "body", attempts`, args...)
 			return err
 		})
 	} else {
-		rows, err = t.lockAndLease(ctx, c.lease, "SELECT id, event_id, {body}, attempts "+from, args...)
+		rows, err = t.lockAndLease(ctx, c.lease, `SELECT id, event_id, "body", attempts `+from, args...)
 	}
 	slices.SortFunc(rows, func(a, b row) int { return cmp.Compare(a.id, b.id) })
 	return rows, err
@@ -151,7 +160,7 @@ func (t table) lockAndLease(ctx context.Context, lease time.Duration, selection 
 		rows, err = t.rows(ctx, c, selection, args...)
 		var refused *mysql.MySQLError
 		if errors.As(err, &refused) && refused.Number == 1064 { // a syntax error
-			t.lock = "FOR UPDATE" // before MySQL 8.0.1 and MariaDB 10.6: relays wait for each other for a moment
+			*t.locking = "FOR UPDATE" // before MySQL 8.0.1 and MariaDB 10.6: relays wait for each other for a moment
 		}
 		if err != nil || len(rows) == 0 {
 			return err
@@ -160,7 +169,7 @@ func (t table) lockAndLease(ctx context.Context, lease time.Duration, selection 
 		for i, r := range rows {
 			ids[i] = r.id
 		}
-		_, err = c.ExecContext(ctx, t.sql("UPDATE belay_outbox SET leased_until = {now} + ? WHERE id IN ("+list("?", len(ids))+")"),
+		_, err = c.ExecContext(ctx, t.sql("UPDATE belay_outbox SET leased_until = {now} + ? WHERE id IN ("+sqldb.List("?", ", ", len(ids))+")"),
 			append([]any{lease.Milliseconds()}, ids...)...)
 		return err
 	})
@@ -197,7 +206,7 @@ func (t table) rows(ctx context.Context, c sqldb.Conn, query string, args ...any
 // the heap. Two relays write the same rows only after a lease has expired. A deadlock
 // there fails the write of one: its rows are leased again later.
 func these(rows []row) (condition string, args []any) {
-	marks := list("?", len(rows))
+	marks := sqldb.List("?", ", ", len(rows))
 	for _, r := range rows {
 		args = append(args, r.id)
 	}
@@ -235,14 +244,14 @@ func (t table) leased(ctx context.Context) (found bool, err error) {
 
 // count returns the number of rows, and maxCounted for all above.
 func (t table) count(ctx context.Context) (n int, err error) {
-	err = t.db.QueryRow(ctx, t.sql("SELECT COUNT(*) FROM (SELECT id FROM belay_outbox LIMIT ?) AS counted"), []any{maxCounted}, &n)
+	err = t.db.QueryRow(ctx, "SELECT COUNT(*) FROM (SELECT id FROM belay_outbox LIMIT ?) AS counted", []any{maxCounted}, &n)
 	return n, err
 }
 
 // oldest returns when the oldest row was stored, in seconds since 1970, and 0
 // without rows.
 func (t table) oldest(ctx context.Context) (seconds float64, err error) {
-	err = t.db.QueryRow(ctx, t.sql("SELECT {created} FROM belay_outbox ORDER BY id LIMIT 1"), nil, &seconds)
+	err = t.db.QueryRow(ctx, "SELECT "+t.db.Epoch("created_at")+" FROM belay_outbox ORDER BY id LIMIT 1", nil, &seconds)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, nil
 	}

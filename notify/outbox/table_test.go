@@ -14,14 +14,6 @@ import (
 	"github.com/belaygo/belay/internal/teststack"
 )
 
-func TestNumberedParameters(t *testing.T) {
-	got := dialects["postgres"].sql("UPDATE belay_outbox SET retry_at = {now} + ? WHERE id IN (" + list("?", 2) + ")")
-	want := "UPDATE belay_outbox SET retry_at = CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT) + $1 WHERE id IN ($2, $3)"
-	if got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
-	}
-}
-
 // A server that does not know SKIP LOCKED calls it a syntax error; the relay
 // does without it from then on.
 func TestServerWithoutSkipLocked(t *testing.T) {
@@ -41,7 +33,7 @@ func TestServerWithoutSkipLocked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	table.lock = "FOR UPDATE SKIP UNHEARDOF"
+	*table.locking = "FOR UPDATE SKIP UNHEARDOF"
 	if err := table.insert(t.Context(), row{body: []byte("{}")}); err != nil {
 		t.Fatal(err)
 	}
