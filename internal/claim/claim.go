@@ -59,7 +59,8 @@ func Insert(ctx context.Context, q querier, database string, request []byte, a A
 	if body == nil {
 		body = []byte{} // not NULL
 	}
-	_, err := q.ExecContext(ctx, marks(database, `INSERT INTO belay_answer (request, refused, codec, "body") VALUES (?, ?, ?, ?)`),
+	d, _ := sqldb.Of(database)
+	_, err := q.ExecContext(ctx, d.Rebind(`INSERT INTO belay_answer (request, refused, codec, "body") VALUES (?, ?, ?, ?)`),
 		request, refused, a.Codec, body)
 	if err != nil {
 		return fmt.Errorf("store the answer: %w", Explain(err))
@@ -67,19 +68,15 @@ func Insert(ctx context.Context, q querier, database string, request []byte, a A
 	return nil
 }
 
-// levels are the isolation levels at which claims are read. At READ UNCOMMITTED MySQL and
-// MariaDB would show the claim of an operation that still runs, and may fail. PostgreSQL has
-// no such level.
-var levels = map[string]sql.IsolationLevel{"mysql": sql.LevelReadCommitted}
-
 // Find returns what is known of a request, nil if it has not taken effect. It reads in a
 // transaction: a proxy may send a read outside of one to a replica that is behind. Whatever
-// the isolation level of the session is, it reads what is committed. With an error it
+// the isolation level of the session is, it reads what is committed: at READ UNCOMMITTED MySQL and
+// MariaDB would show the claim of an operation that still runs, and may fail. With an error it
 // returns a record that a failover may lose. It ends with ctx.
 func Find(ctx context.Context, pool *sql.DB, database string, request []byte) (r *Record, err error) {
 	d, _ := sqldb.Of(database)
-	err = sqldb.New(pool, d).Read(ctx, levels[database], func(c sqldb.Conn) (err error) {
-		if r, err = read(ctx, c, database, request); r == nil || database != "postgres" {
+	err = sqldb.New(pool, d).Read(ctx, sql.LevelReadCommitted, func(c sqldb.Conn) (err error) {
+		if r, err = read(ctx, c, request); r == nil || !d.Standby {
 			return err
 		}
 		waits, err := pgsync.Barrier(ctx, c)
@@ -97,13 +94,13 @@ func Find(ctx context.Context, pool *sql.DB, database string, request []byte) (r
 	return r, fmt.Errorf("wait for the standby to have the claim: %w", err)
 }
 
-func read(ctx context.Context, c sqldb.Conn, database string, request []byte) (*Record, error) {
+func read(ctx context.Context, c sqldb.Conn, request []byte) (*Record, error) {
 	var r Record
 	var refused sql.NullInt64
 	var codec sql.NullString
 	var body []byte
-	err := c.QueryRowContext(ctx, marks(database, `SELECT c.print, c.held, a.refused, a.codec, a.body
-		FROM belay_once c LEFT JOIN belay_answer a ON a.request = c.request WHERE c.request = ?`), request).
+	err := c.QueryRowContext(ctx, `SELECT c.print, c.held, a.refused, a.codec, a.body
+		FROM belay_once c LEFT JOIN belay_answer a ON a.request = c.request WHERE c.request = ?`, request).
 		Scan(&r.Print, &r.Held, &refused, &codec, &body)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+
+	"github.com/belaygo/belay/internal/sqldb"
 )
 
 // suspended is in the place of a claim's print while a statement runs that may commit the
@@ -22,7 +24,8 @@ func Resume(ctx context.Context, q querier, database string, request, sum []byte
 }
 
 func setPrint(ctx context.Context, q querier, database string, request, sum []byte) error {
-	if _, err := q.ExecContext(ctx, marks(database, "UPDATE belay_once SET print = ? WHERE request = ?"), sum, request); err != nil {
+	d, _ := sqldb.Of(database)
+	if _, err := q.ExecContext(ctx, d.Rebind("UPDATE belay_once SET print = ? WHERE request = ?"), sum, request); err != nil {
 		return fmt.Errorf("mark the claim: %w", err)
 	}
 	return nil

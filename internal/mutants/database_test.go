@@ -488,8 +488,8 @@ var resolveMutants = []mutant{
 		name:  "answer-without-a-standby",
 		loses: "A caller gets the answer of a request, and the standby, promoted, has neither.",
 		file:  "internal/claim/claim.go",
-		old:   `r == nil || database != "postgres" {`,
-		new:   `r == nil || database != "postgresql" {`,
+		old:   `r == nil || !d.Standby {`,
+		new:   `r == nil || d.Standby {`,
 		tests: "guard TestRepeatAwaitsTheStandby",
 	},
 	{
