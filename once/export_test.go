@@ -1,4 +1,6 @@
 package once
 
+import "github.com/belaygo/belay/internal/sqldb"
+
 // PostgresSchema is that of PostgreSQL.
-var PostgresSchema = postgresSchema
+var PostgresSchema = sqldb.Dialect{Name: "postgres"}.Schema(schemas)

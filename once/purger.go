@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -142,11 +141,7 @@ func (p *Purger) empty(ctx context.Context, table string, keep time.Duration) er
 func (p *Purger) delete(ctx context.Context, table string, keep time.Duration, requests []any) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, batchTimeout)
 	defer cancel()
-	places := make([]string, len(requests))
-	for i := range requests {
-		places[i] = p.tables.mark(i + 2)
-	}
-	those := " AND request IN (" + strings.Join(places, ", ") + ")"
+	those := " AND request IN (" + sqldb.List("?", ", ", len(requests)) + ")"
 	args := append([]any{keep.Seconds()}, requests...)
 	if table == "belay_once" {
 		old := "EXISTS (SELECT 1 FROM belay_once WHERE belay_once.request = belay_answer.request AND " + p.tables.older + ")"

@@ -3,10 +3,9 @@ package once
 import (
 	"context"
 	"database/sql"
-	_ "embed"
+	"embed"
 	"errors"
 	"fmt"
-	"strings"
 
 	"gorm.io/gorm"
 
@@ -15,18 +14,11 @@ import (
 	"github.com/belaygo/belay/internal/sqldb"
 )
 
-var (
-	//go:embed schema/mysql.sql
-	mysqlSchema string
-	//go:embed schema/postgres.sql
-	postgresSchema string
-	//go:embed schema/sqlite.sql
-	sqliteSchema string
-)
+//go:embed schema
+var schemas embed.FS
 
-// A dialect has the differences of a database.
+// A dialect has what else differs between databases.
 type dialect struct {
-	schema string
 	// old are the oldest requests in a table, at most so many, that are older than so many
 	// seconds. The clock is the database's.
 	old string
@@ -35,11 +27,6 @@ type dialect struct {
 	older string
 	// age is how many seconds old the oldest row of a table is.
 	age string
-	// mark is the n-th parameter.
-	mark func(n int) string
-	// deletes is the isolation at which rows are deleted. At REPEATABLE READ InnoDB would
-	// lock the gaps of those that another purger has deleted.
-	deletes sql.IsolationLevel
 }
 
 // olderMySQL compares seconds since 1970: in a time zone with summer time, the clock of a session
@@ -48,26 +35,19 @@ const olderMySQL = "UNIX_TIMESTAMP(created_at) < UNIX_TIMESTAMP() - ?"
 
 var dialects = map[string]dialect{
 	"mysql": {
-		deletes: sql.LevelReadCommitted,
-		schema:  mysqlSchema,
-		old:     "SELECT request FROM (SELECT request, created_at FROM %s ORDER BY created_at LIMIT ?) AS oldest WHERE " + olderMySQL,
-		older:   olderMySQL,
-		age:     "SELECT UNIX_TIMESTAMP() - FLOOR(UNIX_TIMESTAMP(created_at)) FROM %s ORDER BY created_at LIMIT 1",
-		mark:    func(int) string { return "?" },
+		old:   "SELECT request FROM (SELECT request, created_at FROM %s ORDER BY created_at LIMIT ?) AS oldest WHERE " + olderMySQL,
+		older: olderMySQL,
+		age:   "SELECT UNIX_TIMESTAMP() - FLOOR(UNIX_TIMESTAMP(created_at)) FROM %s ORDER BY created_at LIMIT 1",
 	},
 	"postgres": {
-		schema: postgresSchema,
-		old:    "SELECT request FROM %s WHERE created_at < clock_timestamp() - make_interval(secs => $2) ORDER BY created_at LIMIT $1",
-		older:  "created_at < clock_timestamp() - make_interval(secs => $1)",
-		age:    "SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp() - created_at) AS BIGINT) FROM %s ORDER BY created_at LIMIT 1",
-		mark:   func(n int) string { return fmt.Sprintf("$%d", n) },
+		old:   "SELECT request FROM %s WHERE created_at < clock_timestamp() - make_interval(secs => $2) ORDER BY created_at LIMIT $1",
+		older: "created_at < clock_timestamp() - make_interval(secs => ?)",
+		age:   "SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp() - created_at) AS BIGINT) FROM %s ORDER BY created_at LIMIT 1",
 	},
 	"sqlite": {
-		schema: sqliteSchema,
-		old:    "SELECT request FROM %s WHERE created_at < strftime('%%Y-%%m-%%dT%%H:%%M:%%fZ', 'now', '-' || ?2 || ' seconds') ORDER BY created_at LIMIT ?1",
-		older:  "created_at < strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '-' || ? || ' seconds')",
-		age:    "SELECT CAST((julianday('now') - julianday(created_at)) * 86400 AS INTEGER) FROM %s ORDER BY created_at LIMIT 1",
-		mark:   func(int) string { return "?" },
+		old:   "SELECT request FROM %s WHERE created_at < strftime('%%Y-%%m-%%dT%%H:%%M:%%fZ', 'now', '-' || ?2 || ' seconds') ORDER BY created_at LIMIT ?1",
+		older: "created_at < strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '-' || ? || ' seconds')",
+		age:   "SELECT CAST((julianday('now') - julianday(created_at)) * 86400 AS INTEGER) FROM %s ORDER BY created_at LIMIT 1",
 	},
 }
 
@@ -81,7 +61,7 @@ func open(db *gorm.DB) (tables, error) {
 	if db == nil || db.Config == nil || db.Dialector == nil {
 		return tables{}, errors.New("once: db is missing")
 	}
-	d, ok := dialects[db.Name()]
+	d, ok := sqldb.Of(db.Name())
 	if !ok {
 		return tables{}, fmt.Errorf("once: db is %q; the tables work on mysql, postgres and sqlite", db.Name())
 	}
@@ -89,8 +69,7 @@ func open(db *gorm.DB) (tables, error) {
 	if err != nil {
 		return tables{}, fmt.Errorf("once: db has no connection pool: %w", err)
 	}
-	known, _ := sqldb.Of(db.Name())
-	return tables{sqldb.New(pool, known), d}, nil
+	return tables{sqldb.New(pool, d), dialects[d.Name]}, nil
 }
 
 // Migrate creates the tables belay_once and belay_answer if they do not exist. The
@@ -100,14 +79,8 @@ func Migrate(ctx context.Context, db *gorm.DB) error {
 	if err != nil {
 		return err
 	}
-	for statement := range strings.SplitSeq(t.schema, ";\n") {
-		if _, err = t.db.Exec(ctx, statement); err != nil && ctx.Err() == nil {
-			// On PostgreSQL two processes that create it at once disturb each other.
-			_, err = t.db.Exec(ctx, statement)
-		}
-		if err != nil {
-			return fmt.Errorf("once: create tables: %w", err)
-		}
+	if err := t.db.Migrate(ctx, t.db.Schema(schemas)); err != nil {
+		return fmt.Errorf("once: create tables: %w", err)
 	}
 	return nil
 }
@@ -159,10 +132,11 @@ func hasItsKey(db *gorm.DB, table string) error {
 	return nil
 }
 
-// exec deletes in a new transaction, and returns how many rows it has deleted.
+// exec deletes in a new transaction, and returns how many rows it has deleted. At REPEATABLE READ
+// InnoDB would lock the gaps of those that another purger has deleted.
 func (t tables) exec(ctx context.Context, query string, args ...any) (int64, error) {
 	var res sql.Result
-	err := t.db.Run(ctx, t.deletes, func(c sqldb.Conn) (err error) {
+	err := t.db.Run(ctx, sql.LevelReadCommitted, func(c sqldb.Conn) (err error) {
 		res, err = c.ExecContext(ctx, query, args...)
 		return err
 	})

@@ -9,7 +9,7 @@ import (
 
 // A Dialect has the differences between databases that matter to Belay's own statements.
 type Dialect struct {
-	// Name is the database's name in gorm.
+	// Name is the database's name in gorm, and that of its file in a folder of schemas.
 	Name string
 	// Returning is set if a statement can return the rows that it has changed.
 	Returning bool

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"embed"
 	"errors"
 	"fmt"
 	"slices"
@@ -17,6 +18,9 @@ import (
 	"github.com/belaygo/belay/internal/sqldb"
 )
 
+//go:embed schema
+var schemas embed.FS
+
 const (
 	// longest is how far off a retry_at or leased_until can be. What is further
 	// off comes from before the database's clock was set back.
@@ -27,8 +31,7 @@ const (
 
 // A table is belay_outbox in one database.
 type table struct {
-	db     sqldb.DB
-	schema string
+	db sqldb.DB
 	// locking ends the selection of rows to lease. Only the relay uses it.
 	locking *string
 }
@@ -60,7 +63,7 @@ func openTable(db *gorm.DB) (table, error) {
 	if err != nil {
 		return table{}, fmt.Errorf("outbox: db has no connection pool: %w", err)
 	}
-	return table{db: sqldb.New(pool, d), schema: schemas[d.Name], locking: &d.SkipLocked}, nil
+	return table{db: sqldb.New(pool, d), locking: &d.SkipLocked}, nil
 }
 
 // Migrate creates the table belay_outbox if it is not there. The statements are
@@ -70,11 +73,7 @@ func Migrate(ctx context.Context, db *gorm.DB) error {
 	if err != nil {
 		return err
 	}
-	if _, err = t.db.Exec(ctx, t.schema); err != nil && ctx.Err() == nil {
-		// On PostgreSQL two processes that create it at once disturb each other.
-		_, err = t.db.Exec(ctx, t.schema)
-	}
-	if err != nil {
+	if err := t.db.Migrate(ctx, t.db.Schema(schemas)); err != nil {
 		return fmt.Errorf("outbox: create table: %w", err)
 	}
 	return nil
