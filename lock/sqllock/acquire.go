@@ -44,7 +44,7 @@ func (e *Engine) acquire(ctx context.Context, r lock.Request, ttl time.Duration)
 		return 0, err
 	}
 	name, us := []byte(r.Key), microseconds(ttl)
-	if e.returning {
+	if e.Returning {
 		err = e.query(ctx, what, e.dialect.acquire, []any{name, r.Owner, us}, func(scan func(...any) error) error {
 			return scan(&token)
 		})

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/belaygo/belay/internal/sqldb"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/switchlock"
 )
@@ -44,7 +45,7 @@ func (e *Engine) adopt(ctx context.Context, rs []lock.Request, ttl time.Duration
 	if n == 0 {
 		return nil
 	}
-	rows := list("(?, ?, {now} * 1024, {now} + ?)", ", ", n)
+	rows := sqldb.List("(?, ?, {now} * 1024, {now} + ?)", ", ", n)
 	_, err := e.exec(ctx, "adopt", "INSERT INTO belay_lock (name, owner, token, until_us) VALUES "+rows+e.takeOver, args)
 	return err
 }

@@ -1,9 +1,12 @@
 package sqllock
 
 import (
-	_ "embed"
-	"strconv"
+	"embed"
+	"fmt"
 	"strings"
+	"time"
+
+	"github.com/belaygo/belay/internal/sqldb"
 )
 
 // A Dialect is a kind of database, by the name that GORM has for it.
@@ -16,19 +19,13 @@ const (
 	SQLite   Dialect = "sqlite" // from version 3.35
 )
 
-var (
-	//go:embed schema/mysql.sql
-	mysqlSchema string
-	//go:embed schema/postgres.sql
-	postgresSchema string
-	//go:embed schema/sqlite.sql
-	sqliteSchema string
-)
+//go:embed schema
+var schemas embed.FS
 
-// mysqlNow is the time in microseconds. It does not use UNIX_TIMESTAMP, which jumps with daylight
-// saving time. Without autocommit its value is out of range, error 1690, so that each statement
-// fails: otherwise its transaction would stay open, and others would not see its writes.
-const mysqlNow = "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) + 9223372036854775807 * (1 - CAST(@@autocommit AS SIGNED)))"
+// autocommitCheck adds 0 with autocommit. Without it the sum is out of range, error 1690, so that
+// each statement fails: otherwise its transaction would stay open, and others would not see its
+// writes.
+const autocommitCheck = " + 9223372036854775807 * (1 - CAST(@@autocommit AS SIGNED))"
 
 // isFree is the condition of a row without an owner. A released row is free even if the
 // clock is set back.
@@ -74,11 +71,9 @@ WHERE t.table_schema = DATABASE() AND t.table_name IN ('belay_lock', 'belay_done
 
 // A dialect has the differences of a database.
 type dialect struct {
-	schema string
-	// now is the database's clock, in microseconds since 1970: those of the processes that
-	// share the table may differ. All on one SQLite have one clock, that of their host: it
-	// is given as a number, as SQLite knows milliseconds only.
-	now      string
+	sqldb.Dialect
+
+	check    string // is added to the time: it makes a statement fail, or adds nothing
 	greatest string
 	// nobody is the owner of a lock that was released.
 	nobody        string
@@ -89,16 +84,11 @@ type dialect struct {
 	// byName makes an update of several rows find them by their names. Without it MySQL may
 	// read, and lock, all rows.
 	byName string
-	// returning is set if a statement can return the rows that it has changed.
-	returning bool
-	// numbered is set if parameters are $1, $2 instead of ?.
-	numbered bool
 }
 
 var dialects = map[Dialect]dialect{
 	MySQL: {
-		schema:   mysqlSchema,
-		now:      mysqlNow,
+		check:    autocommitCheck,
 		nobody:   "x''", // in the SQL mode EMPTY_STRING_IS_NULL of MariaDB, '' is NULL
 		acquire:  mysqlUpsert,
 		takeOver: mysqlTakeOver,
@@ -109,47 +99,35 @@ var dialects = map[Dialect]dialect{
 		unkeyed:  mysqlUnkeyed,
 	},
 	Postgres: {
-		schema:    postgresSchema,
-		nobody:    "''",
-		now:       "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)",
-		greatest:  "GREATEST",
-		acquire:   upsert,
-		takeOver:  takeOver,
-		readOnly:  "CAST(pg_is_in_recovery() AS INTEGER)",
-		mark:      mark,
-		returning: true,
-		numbered:  true,
+		nobody:   "''",
+		greatest: "GREATEST",
+		acquire:  upsert,
+		takeOver: takeOver,
+		readOnly: "CAST(pg_is_in_recovery() AS INTEGER)",
+		mark:     mark,
 	},
 	SQLite: {
-		schema:    sqliteSchema,
-		nobody:    "''",
-		greatest:  "MAX",
-		acquire:   upsert,
-		takeOver:  takeOver,
-		readOnly:  "0",
-		mark:      mark,
-		returning: true,
+		nobody:   "''",
+		greatest: "MAX",
+		acquire:  upsert,
+		takeOver: takeOver,
+		readOnly: "0",
+		mark:     mark,
 	},
 }
 
-// sql completes a statement: {now} and the others are those of the dialect.
-func (d dialect) sql(statement string, hostNow int64) string {
-	now := d.now
-	if now == "" {
-		now = strconv.FormatInt(hostNow, 10)
+func dialectOf(d Dialect) (dialect, error) {
+	known, ok := dialects[d]
+	if !ok {
+		return dialect{}, fmt.Errorf("sqllock: dialect is %q; locks are kept in %s, %s and %s", d, MySQL, Postgres, SQLite)
 	}
-	statement = strings.NewReplacer("{now}", now, "{greatest}", d.greatest, "{nobody}", d.nobody, "{byName}", d.byName).Replace(statement)
-	if !d.numbered {
-		return statement
-	}
-	parts := strings.Split(statement, "?")
-	for n := range parts[1:] {
-		parts[n] += "$" + strconv.Itoa(n+1)
-	}
-	return strings.Join(parts, "")
+	known.Dialect, _ = sqldb.Of(string(d))
+	return known, nil
 }
 
-// list repeats what n times, with sep between.
-func list(what, sep string, n int) string {
-	return strings.TrimSuffix(strings.Repeat(what+sep, n), sep)
+// sql completes a statement: {now} is the database's time in microseconds, and the others are
+// those of the dialect.
+func (d dialect) sql(statement string) string {
+	now := "(" + d.Now(time.Microsecond) + d.check + ")"
+	return d.Rebind(strings.NewReplacer("{now}", now, "{greatest}", d.greatest, "{nobody}", d.nobody, "{byName}", d.byName).Replace(statement))
 }

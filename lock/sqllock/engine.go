@@ -52,14 +52,6 @@ func New(pool *sql.DB, d Dialect, cfg Config) (*Engine, error) {
 	return e, nil
 }
 
-func dialectOf(d Dialect) (dialect, error) {
-	known, ok := dialects[d]
-	if !ok {
-		return dialect{}, fmt.Errorf("sqllock: dialect is %q; locks are kept in %s, %s and %s", d, MySQL, Postgres, SQLite)
-	}
-	return known, nil
-}
-
 // Close stops the engine's goroutines, and makes its methods fail. Close the Locker
 // first. When ctx ends before a statement that is on its way, Close returns ctx's error.
 func (e *Engine) Close(ctx context.Context) error {

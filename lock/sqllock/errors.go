@@ -67,7 +67,7 @@ func isSpent(err error) bool {
 	return errors.Is(err, errReplica) || sqlerr.IsReadOnly(err) || sqlerr.IsMySQL(err, 1047) || autocommitIsOff(err)
 }
 
-// autocommitIsOff reports whether mysqlNow was out of range, as it is without autocommit.
+// autocommitIsOff reports whether autocommitCheck was out of range, as it is without autocommit.
 func autocommitIsOff(err error) bool { return sqlerr.IsMySQL(err, 1690) }
 
 // endsSession reports whether the server ended the session, or interrupted the statement:

@@ -37,7 +37,7 @@ func (e *Engine) release(ctx context.Context, r lock.Request) error {
 func (e *Engine) mark(ctx context.Context, r lock.Request) {
 	us := microseconds(r.Mark)
 	args := []any{[]byte(r.Key), us}
-	if !e.returning {
+	if !e.Returning {
 		args = append(args, us)
 	}
 	_, _ = e.exec(ctx, "mark", e.dialect.mark, args)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/internal/lasting"
+	"github.com/belaygo/belay/internal/sqldb"
 	"github.com/belaygo/belay/lock"
 )
 
@@ -51,7 +52,7 @@ func (e *Engine) renewed(ctx context.Context, rs []lock.Request, ttl time.Durati
 	const what, update = "renew", "UPDATE belay_lock{byName} SET until_us = {greatest}(until_us + 1, {now} + ?) WHERE until_us > {now} AND "
 	these, args := holds(rs)
 	renewals := append([]any{microseconds(ttl)}, args...)
-	if e.returning {
+	if e.Returning {
 		return e.found(ctx, what, update+these+" RETURNING name, owner", renewals)
 	}
 	res, err := e.exec(ctx, what, update+these, renewals)
@@ -105,7 +106,7 @@ func holds(rs []lock.Request) (condition string, args []any) {
 	for _, r := range rs {
 		args = append(args, []byte(r.Key), r.Owner)
 	}
-	return "(" + list("name = ? AND owner = ?", " OR ", len(rs)) + ")", args
+	return "(" + sqldb.List("name = ? AND owner = ?", " OR ", len(rs)) + ")", args
 }
 
 // held returns which of the names are locked.
@@ -117,7 +118,7 @@ func (e *Engine) held(ctx context.Context, names []string) (map[string]bool, err
 		for _, name := range names[:n] {
 			args = append(args, []byte(name))
 		}
-		rows, err := e.found(ctx, "poll", "SELECT name, owner FROM belay_lock WHERE name IN ("+list("?", ", ", n)+") AND NOT "+isFree, args)
+		rows, err := e.found(ctx, "poll", "SELECT name, owner FROM belay_lock WHERE name IN ("+sqldb.List("?", ", ", n)+") AND NOT "+isFree, args)
 		if err != nil {
 			return nil, err
 		}

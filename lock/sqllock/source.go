@@ -48,7 +48,7 @@ func (s *Source) Read(ctx context.Context) (r switchlock.Record, err error) {
 	var lease, ttl, cross, readOnly int64
 	err = s.transact(ctx, "read", func(tx *sql.Tx) error {
 		err := tx.QueryRowContext(ctx, s.sql("SELECT epoch, from_engine, to_engine, settled, lease_us, ttl_us, cross_us, base, changed_by, "+
-			s.readOnly+" FROM belay_switch WHERE name = ?", 0), []byte(s.name)).
+			s.readOnly+" FROM belay_switch WHERE name = ?"), []byte(s.name)).
 			Scan(&r.Epoch, &r.From, &r.To, &r.Settled, &lease, &ttl, &cross, &r.Base, &r.By, &readOnly)
 		if errors.Is(err, sql.ErrNoRows) {
 			err = tx.QueryRowContext(ctx, "SELECT "+s.readOnly).Scan(&readOnly)
@@ -81,7 +81,7 @@ func (s *Source) Swap(ctx context.Context, old, next switchlock.Record) error {
 		fields = append(fields, old.Epoch, flag(old.Settled))
 	}
 	return s.transact(ctx, "write", func(tx *sql.Tx) error {
-		res, err := tx.ExecContext(ctx, s.sql(statement, 0), fields...)
+		res, err := tx.ExecContext(ctx, s.sql(statement), fields...)
 		if sqlerr.IsMySQL(err, 1062) || sqlerr.IsPostgres(err, "23505") || sqlerr.IsSQLite(err, 1555, 2067) {
 			return switchlock.ErrChanged // a record is there
 		}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/belaygo/belay/lock"
 )
@@ -21,7 +20,7 @@ func (e *Engine) run(ctx context.Context, what, statement string, f func(c *sql.
 	if e.ctx.Err() != nil {
 		return fmt.Errorf("sqllock: %s: %w", what, errClosed)
 	}
-	err := onConn(ctx, e.pool, func(c *sql.Conn) error { return f(c, e.sql(statement, time.Now().UnixMicro())) })
+	err := onConn(ctx, e.pool, func(c *sql.Conn) error { return f(c, e.sql(statement)) })
 	if err != nil {
 		return fmt.Errorf("sqllock: %s: %w", what, classify(err))
 	}

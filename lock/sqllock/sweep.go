@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/internal/background"
+	"github.com/belaygo/belay/internal/sqldb"
 	"github.com/belaygo/belay/internal/wait"
 )
 
@@ -62,7 +63,7 @@ func (e *Engine) sweepOnce(ctx context.Context, table string, age time.Duration)
 	if err != nil || len(names) == 0 {
 		return 0, err
 	}
-	res, err := e.exec(ctx, "sweep", "DELETE FROM "+table+" WHERE "+old+" AND name IN ("+list("?", ", ", len(names))+")",
+	res, err := e.exec(ctx, "sweep", "DELETE FROM "+table+" WHERE "+old+" AND name IN ("+sqldb.List("?", ", ", len(names))+")",
 		append([]any{microseconds(age)}, names...))
 	if err != nil {
 		return 0, err
