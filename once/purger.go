@@ -2,8 +2,6 @@ package once
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"time"
 
@@ -160,29 +158,15 @@ func (p *Purger) delete(ctx context.Context, table string, keep time.Duration, r
 func (p *Purger) old(ctx context.Context, table string, keep time.Duration) (requests []any, err error) {
 	ctx, cancel := context.WithTimeout(ctx, batchTimeout)
 	defer cancel()
-	err = p.tables.db.Run(ctx, sql.LevelDefault, func(c sqldb.Conn) (err error) {
-		requests, err = list(ctx, c, fmt.Sprintf(p.tables.old, table), p.cfg.Batch, keep.Seconds())
+	args := []any{p.cfg.Batch, keep.Seconds()}
+	err = p.tables.db.Query(ctx, fmt.Sprintf(p.tables.old, table), args, func(scan sqldb.Scan) error {
+		var request []byte
+		err := scan(&request)
+		requests = append(requests, request)
 		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("find old rows of %s: %w", table, claim.Explain(err))
-	}
-	return requests, nil
-}
-
-// list returns the requests that a query finds.
-func list(ctx context.Context, c sqldb.Conn, query string, args ...any) (requests []any, err error) {
-	rows, err := c.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Err(), rows.Close()) }()
-	for rows.Next() {
-		var request []byte
-		if err := rows.Scan(&request); err != nil {
-			return nil, err
-		}
-		requests = append(requests, request)
 	}
 	return requests, nil
 }

@@ -2,7 +2,6 @@ package once
 
 import (
 	"context"
-	"database/sql"
 	"embed"
 	"errors"
 	"fmt"
@@ -135,11 +134,7 @@ func hasItsKey(db *gorm.DB, table string) error {
 // exec deletes in a new transaction, and returns how many rows it has deleted. At REPEATABLE READ
 // InnoDB would lock the gaps of those that another purger has deleted.
 func (t tables) exec(ctx context.Context, query string, args ...any) (int64, error) {
-	var res sql.Result
-	err := t.db.Run(ctx, sql.LevelReadCommitted, func(c sqldb.Conn) (err error) {
-		res, err = c.ExecContext(ctx, query, args...)
-		return err
-	})
+	res, err := t.db.ReadCommitted().Exec(ctx, query, args...)
 	if err != nil {
 		return 0, err
 	}

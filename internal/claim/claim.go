@@ -75,7 +75,7 @@ func Insert(ctx context.Context, q querier, database string, request []byte, a A
 // returns a record that a failover may lose. It ends with ctx.
 func Find(ctx context.Context, pool *sql.DB, database string, request []byte) (r *Record, err error) {
 	d, _ := sqldb.Of(database)
-	err = sqldb.New(pool, d).Read(ctx, sql.LevelReadCommitted, func(c sqldb.Conn) (err error) {
+	err = sqldb.New(pool, d).ReadCommitted().Read(ctx, func(c sqldb.Conn) (err error) {
 		if r, err = read(ctx, c, request); r == nil || !d.Standby {
 			return err
 		}

@@ -11,14 +11,14 @@ import (
 
 // begin begins a transaction on a connection of its own. Like database/sql it replaces a
 // connection that turns out to be dead.
-func (d DB) begin(ctx context.Context, level sql.IsolationLevel) (*sql.Conn, error) {
+func (d DB) begin(ctx context.Context) (*sql.Conn, error) {
 	const tries = 3
 	for n := 1; ; n++ {
 		c, err := d.pool.Conn(ctx)
 		if err != nil {
 			return nil, err
 		}
-		if err = watched(c, func() error { return d.start(ctx, c, level) }); err == nil {
+		if err = watched(c, func() error { return d.start(ctx, c) }); err == nil {
 			return c, nil
 		}
 		discard(c)

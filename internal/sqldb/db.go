@@ -3,6 +3,10 @@ package sqldb
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
 )
 
 // A DB is the program's pool of connections to a database. Its statements have the parameters and
@@ -10,11 +14,19 @@ import (
 type DB struct {
 	Dialect
 
-	pool *sql.DB
+	pool  *sql.DB
+	level sql.IsolationLevel
 }
 
 // New returns the DB of a pool.
-func New(pool *sql.DB, d Dialect) DB { return DB{d, pool} }
+func New(pool *sql.DB, d Dialect) DB { return DB{Dialect: d, pool: pool} }
+
+// ReadCommitted returns a DB whose transactions on MySQL and MariaDB have the isolation level READ
+// COMMITTED, and not that of the session. On other databases the level does not matter.
+func (d DB) ReadCommitted() DB {
+	d.level = sql.LevelReadCommitted
+	return d
+}
 
 // A Conn takes statements.
 type Conn interface {
@@ -43,7 +55,7 @@ func (b bound) QueryRowContext(ctx context.Context, query string, args ...any) *
 
 // Exec runs a statement that returns no rows, and commits it.
 func (d DB) Exec(ctx context.Context, query string, args ...any) (res sql.Result, err error) {
-	err = d.Run(ctx, sql.LevelDefault, func(c Conn) (err error) {
+	err = d.alone(ctx, func(c Conn) (err error) {
 		res, err = c.ExecContext(ctx, query, args...)
 		return err
 	})
@@ -55,5 +67,40 @@ func (d DB) Exec(ctx context.Context, query string, args ...any) (res sql.Result
 
 // QueryRow reads one row into dest. Without a row the error is sql.ErrNoRows.
 func (d DB) QueryRow(ctx context.Context, query string, args []any, dest ...any) error {
-	return d.Run(ctx, sql.LevelDefault, func(c Conn) error { return c.QueryRowContext(ctx, query, args...).Scan(dest...) })
+	return d.alone(ctx, func(c Conn) error { return c.QueryRowContext(ctx, query, args...).Scan(dest...) })
+}
+
+// Query runs a statement that returns rows, calls each for every row, and commits.
+func (d DB) Query(ctx context.Context, query string, args []any, each func(scan Scan) error) error {
+	return d.alone(ctx, func(c Conn) error { return Query(ctx, c, query, args, each) })
+}
+
+// A Scan reads the columns of a row into dest.
+type Scan = func(dest ...any) error
+
+// Query runs a statement that returns rows, and calls each for every row. It reads to the end: a
+// database may report only there that it could not commit. An error after the first answer does not
+// match driver.ErrBadConn, since the statement was sent.
+func Query(ctx context.Context, c Conn, query string, args []any, each func(scan Scan) error) error {
+	rows, err := c.QueryContext(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	for err == nil && rows.Next() {
+		err = each(rows.Scan)
+	}
+	err = errors.Join(err, rows.Err(), rows.Close()) //nolint:sqlclosecheck // its error counts
+	if errors.Is(err, driver.ErrBadConn) {
+		err = fmt.Errorf("%w: %s", io.ErrUnexpectedEOF, err.Error())
+	}
+	return err
+}
+
+// alone runs f, which sends one statement. Where it would not be committed alone, it is in a
+// transaction.
+func (d DB) alone(ctx context.Context, f func(c Conn) error) error {
+	if d.transacts {
+		return d.InTx(ctx, f)
+	}
+	return f(bound{d.pool, d.Dialect})
 }

@@ -80,9 +80,9 @@ func (c *conn) take(query string) error {
 // TestPanicLeavesNoTransaction: a driver that panics leaves no transaction to the next user of its
 // connection, and holds up nobody.
 func TestPanicLeavesNoTransaction(t *testing.T) {
-	type run = func(sqldb.DB, context.Context, sql.IsolationLevel, func(sqldb.Conn) error) error
+	type run = func(sqldb.DB, context.Context, func(sqldb.Conn) error) error
 	for name, run := range map[string]run{
-		"START": sqldb.DB.Run, "INSERT": sqldb.DB.Run, "SELECT": sqldb.DB.Run, "COMMIT": sqldb.DB.Run,
+		"START": sqldb.DB.InTx, "INSERT": sqldb.DB.InTx, "SELECT": sqldb.DB.InTx, "COMMIT": sqldb.DB.InTx,
 		"ROLLBACK": sqldb.DB.Read,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -92,7 +92,7 @@ func TestPanicLeavesNoTransaction(t *testing.T) {
 			panicked := make(chan any, 1)
 			go func() {
 				defer func() { panicked <- recover() }()
-				_ = run(sqldb.New(pool, dialect(t, "mysql")), t.Context(), sql.LevelDefault, func(c sqldb.Conn) error {
+				_ = run(sqldb.New(pool, dialect(t, "mysql")), t.Context(), func(c sqldb.Conn) error {
 					if name == "SELECT" {
 						var none int
 						return c.QueryRowContext(t.Context(), "SELECT 1").Scan(&none)

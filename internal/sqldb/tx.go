@@ -8,17 +8,11 @@ import (
 	"github.com/belaygo/belay/internal/sqlerr"
 )
 
-// Run runs f, which uses no connection but c. On MySQL and MariaDB all of f is one transaction,
-// whose isolation level is READ COMMITTED if level is that, and the session's otherwise. On other
-// databases each statement of f is a transaction, and level does not matter.
-//
-// If f returns an error or panics, the connection is closed and the server rolls back; sql.ErrNoRows only
-// ends the transaction.
-func (d DB) Run(ctx context.Context, level sql.IsolationLevel, f func(c Conn) error) error {
-	if !d.transacts {
-		return f(bound{d.pool, d.Dialect})
-	}
-	c, err := d.begin(ctx, level)
+// InTx runs f, which uses no connection but c, in a transaction, and commits it. If f returns an
+// error or panics, the connection is closed and the server rolls back; sql.ErrNoRows only ends the
+// transaction.
+func (d DB) InTx(ctx context.Context, f func(c Conn) error) error {
+	c, err := d.begin(ctx)
 	if err != nil {
 		return err
 	}
@@ -39,10 +33,10 @@ func (d DB) Run(ctx context.Context, level sql.IsolationLevel, f func(c Conn) er
 }
 
 // Read runs f, which uses no connection but c, in a transaction, and rolls that back: on every
-// database, since a proxy may send a read outside of a transaction to a replica. level is as in
-// Run. A rollback without an answer costs the connection, and is no error.
-func (d DB) Read(ctx context.Context, level sql.IsolationLevel, f func(c Conn) error) error {
-	c, err := d.begin(ctx, level)
+// database, since a proxy may send a read outside of a transaction to a replica. A rollback without
+// an answer costs the connection, and is no error.
+func (d DB) Read(ctx context.Context, f func(c Conn) error) error {
+	c, err := d.begin(ctx)
 	if err != nil {
 		return err
 	}
@@ -68,12 +62,12 @@ func commit(ctx context.Context, c *sql.Conn) error {
 const erInTransaction = 1568
 
 // start begins a transaction. It commits one that is open, as START TRANSACTION does.
-func (d DB) start(ctx context.Context, c *sql.Conn, level sql.IsolationLevel) error {
+func (d DB) start(ctx context.Context, c *sql.Conn) error {
 	if !d.transacts { // another database than MySQL
 		_, err := c.ExecContext(ctx, "BEGIN")
 		return err
 	}
-	if level == sql.LevelReadCommitted {
+	if d.level == sql.LevelReadCommitted {
 		const set = "SET TRANSACTION ISOLATION LEVEL READ COMMITTED"
 		_, err := c.ExecContext(ctx, set)
 		if sqlerr.IsMySQL(err, erInTransaction) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/internal/lasting"
+	"github.com/belaygo/belay/internal/sqldb"
 	"github.com/belaygo/belay/lock"
 )
 
@@ -45,7 +46,7 @@ func (e *Engine) acquire(ctx context.Context, r lock.Request, ttl time.Duration)
 	}
 	name, us := []byte(r.Key), microseconds(ttl)
 	if e.Returning {
-		err = e.query(ctx, what, e.dialect.acquire, []any{name, r.Owner, us}, func(scan func(...any) error) error {
+		err = e.query(ctx, what, e.dialect.acquire, []any{name, r.Owner, us}, func(scan sqldb.Scan) error {
 			return scan(&token)
 		})
 		return token, err
@@ -70,7 +71,7 @@ func (e *Engine) holder(ctx context.Context, key string) lock.Holder {
 func (e *Engine) Inspect(ctx context.Context, key string) (lock.Holder, error) {
 	h := lock.Holder{Place: e.place()}
 	err := e.query(ctx, "inspect", "SELECT owner, until_us - {now} FROM belay_lock WHERE name = ? AND NOT "+isFree, []any{[]byte(key)},
-		func(scan func(...any) error) error {
+		func(scan sqldb.Scan) error {
 			var us int64
 			err := scan(&h.Owner, &us)
 			h.TTL = remaining(us)

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/belaygo/belay/internal/sqldb"
 	"github.com/belaygo/belay/lock"
 )
 
@@ -89,7 +90,7 @@ func (e *Engine) checkKeys(ctx context.Context) error {
 		return nil
 	}
 	n := 0
-	err := e.query(ctx, "read the primary keys", e.unkeyed, nil, func(scan func(...any) error) error { return scan(&n) })
+	err := e.query(ctx, "read the primary keys", e.unkeyed, nil, func(scan sqldb.Scan) error { return scan(&n) })
 	if err == nil && n > 0 {
 		err = fmt.Errorf("sqllock: %w", errUnkeyed)
 	}

@@ -3,6 +3,7 @@ package sqllock
 import (
 	"context"
 
+	"github.com/belaygo/belay/internal/sqldb"
 	"github.com/belaygo/belay/lock"
 )
 
@@ -46,6 +47,6 @@ func (e *Engine) mark(ctx context.Context, r lock.Request) {
 // marked reports whether a key has a marker, as far as that can be read.
 func (e *Engine) marked(ctx context.Context, key string) (yes bool) {
 	_ = e.query(ctx, "read marker", "SELECT until_us > {now} FROM belay_done WHERE name = ?", []any{[]byte(key)},
-		func(scan func(...any) error) error { return scan(&yes) })
+		func(scan sqldb.Scan) error { return scan(&yes) })
 	return yes
 }

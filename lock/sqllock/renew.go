@@ -91,7 +91,7 @@ func (e *Engine) renewed(ctx context.Context, rs []lock.Request, ttl time.Durati
 // found returns the rows that a statement returns.
 func (e *Engine) found(ctx context.Context, what, statement string, args []any) (map[hold]bool, error) {
 	rows := make(map[hold]bool)
-	err := e.query(ctx, what, statement, args, func(scan func(...any) error) error {
+	err := e.query(ctx, what, statement, args, func(scan sqldb.Scan) error {
 		var name []byte
 		var owner string
 		err := scan(&name, &owner)

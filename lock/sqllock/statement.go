@@ -6,8 +6,8 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"io"
 
+	"github.com/belaygo/belay/internal/sqldb"
 	"github.com/belaygo/belay/lock"
 )
 
@@ -58,21 +58,9 @@ func (e *Engine) exec(ctx context.Context, what, statement string, args []any) (
 	return res, err
 }
 
-// query sends a statement, and calls each for every row of its answer. It reads to the
-// end: a database may report only there that it could not commit.
-func (e *Engine) query(ctx context.Context, what, statement string, args []any, each func(scan func(...any) error) error) error {
+// query sends a statement, and calls each for every row of its answer.
+func (e *Engine) query(ctx context.Context, what, statement string, args []any, each func(scan sqldb.Scan) error) error {
 	return e.run(ctx, what, statement, func(c *sql.Conn, statement string) error {
-		rows, err := c.QueryContext(ctx, statement, args...)
-		if err != nil {
-			return err
-		}
-		for err == nil && rows.Next() {
-			err = each(rows.Scan)
-		}
-		err = errors.Join(err, rows.Err(), rows.Close()) //nolint:sqlclosecheck // its error counts
-		if errors.Is(err, driver.ErrBadConn) {
-			err = fmt.Errorf("%w: %s", io.ErrUnexpectedEOF, err.Error()) // it was sent
-		}
-		return err
+		return sqldb.Query(ctx, c, statement, args, each)
 	})
 }

@@ -54,7 +54,7 @@ func (e *Engine) sweepOnce(ctx context.Context, table string, age time.Duration)
 	}
 	var names []any
 	err := e.query(ctx, "sweep", "SELECT name FROM "+table+" WHERE "+which+" ORDER BY until_us LIMIT ?", append(args, sweepRows),
-		func(scan func(...any) error) error {
+		func(scan sqldb.Scan) error {
 			var name []byte
 			err := scan(&name)
 			names = append(names, name)

@@ -139,24 +139,24 @@ func (t table) lease(ctx context.Context, c claim) (rows []row, err error) {
 		args = append(args, c.lease.Milliseconds())
 		// In a subquery the LIMIT would not be one: PostgreSQL may run it anew for
 		// each row of the table.
-		err = t.db.Run(ctx, sql.LevelDefault, func(c sqldb.Conn) (err error) {
-			rows, err = t.rows(ctx, c, "WITH due AS MATERIALIZED (SELECT id "+from+") "+
-				"UPDATE belay_outbox SET leased_until = {now} + ? WHERE id IN (SELECT id FROM due) "+
-				`RETURNING id, event_id, "body", attempts`, args...)
-			return err
-		})
+		err = t.db.Query(ctx, t.sql("WITH due AS MATERIALIZED (SELECT id "+from+") "+
+			"UPDATE belay_outbox SET leased_until = {now} + ? WHERE id IN (SELECT id FROM due) "+
+			`RETURNING id, event_id, "body", attempts`), args, appendTo(&rows))
 	} else {
 		rows, err = t.lockAndLease(ctx, c.lease, `SELECT id, event_id, "body", attempts `+from, args...)
 	}
+	if err != nil {
+		return nil, err
+	}
 	slices.SortFunc(rows, func(a, b row) int { return cmp.Compare(a.id, b.id) })
-	return rows, err
+	return rows, nil
 }
 
 // lockAndLease is lease in two statements. At READ COMMITTED the selection
 // locks the rows that it finds and no gaps, where others insert.
 func (t table) lockAndLease(ctx context.Context, lease time.Duration, selection string, args ...any) (rows []row, err error) {
-	err = t.db.Run(ctx, sql.LevelReadCommitted, func(c sqldb.Conn) error {
-		rows, err = t.rows(ctx, c, selection, args...)
+	err = t.db.ReadCommitted().InTx(ctx, func(c sqldb.Conn) error {
+		err := sqldb.Query(ctx, c, t.sql(selection), args, appendTo(&rows))
 		var refused *mysql.MySQLError
 		if errors.As(err, &refused) && refused.Number == 1064 { // a syntax error
 			*t.locking = "FOR UPDATE" // before MySQL 8.0.1 and MariaDB 10.6: relays wait for each other for a moment
@@ -178,20 +178,14 @@ func (t table) lockAndLease(ctx context.Context, lease time.Duration, selection 
 	return rows, nil
 }
 
-func (t table) rows(ctx context.Context, c sqldb.Conn, query string, args ...any) (rows []row, err error) {
-	found, err := c.QueryContext(ctx, t.sql(query), args...)
-	if err != nil {
-		return nil, err
-	}
-	defer found.Close()
-	for found.Next() {
+// appendTo returns a function that appends a row that is read.
+func appendTo(rows *[]row) func(sqldb.Scan) error {
+	return func(scan sqldb.Scan) error {
 		var r row
-		if err := found.Scan(&r.id, &r.eventID, &r.body, &r.attempts); err != nil {
-			return nil, err
-		}
-		rows = append(rows, r)
+		err := scan(&r.id, &r.eventID, &r.body, &r.attempts)
+		*rows = append(*rows, r)
+		return err
 	}
-	return rows, found.Err()
 }
 
 // these returns the condition for the given rows, and its arguments. The event

@@ -72,11 +72,8 @@ func TestRowsAreChangedByPrimaryKey(t *testing.T) {
 		if err := db.Exec("ANALYZE TABLE belay_outbox").Error; err != nil {
 			t.Fatal(err)
 		}
-		pool, err := db.DB()
-		if err != nil {
-			t.Fatal(err)
-		}
-		some, err := table.rows(t.Context(), pool, "SELECT id, event_id, body, attempts FROM belay_outbox ORDER BY id LIMIT 5")
+		var some []row
+		err = table.db.Query(t.Context(), "SELECT id, event_id, body, attempts FROM belay_outbox ORDER BY id LIMIT 5", nil, appendTo(&some))
 		if err != nil {
 			t.Fatal(err)
 		}
