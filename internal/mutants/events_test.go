@@ -97,8 +97,8 @@ var outboxMutants = []mutant{
 		name:  "relay-stops-at-a-lost-answer",
 		loses: "One lost packet stops the relay until the process is restarted.",
 		file:  "internal/sqldb/tx.go",
-		old:   `	_, err := c.ExecContext(ctx, "COMMIT")`,
-		new:   `	_, err := c.ExecContext(context.WithoutCancel(ctx), "COMMIT")`,
+		old:   `	ctx, cancel := context.WithTimeout(ctx, endTimeout)`,
+		new:   `	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))`,
 		tests: "notify/outbox TestRelaySurvivesALostAnswer",
 	},
 	{

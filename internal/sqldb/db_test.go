@@ -22,6 +22,7 @@ func TestMain(m *testing.M) {
 // A server has connections that take every statement, and panic at some.
 type server struct {
 	panics string // the beginning of a statement
+	silent string // the beginning of a statement that gets no answer
 
 	mu     sync.Mutex
 	opened int
@@ -62,20 +63,26 @@ func (c *conn) Close() error {
 	return nil
 }
 
-func (c *conn) ExecContext(_ context.Context, query string, _ []driver.NamedValue) (driver.Result, error) {
-	return driver.RowsAffected(1), c.take(query)
+func (c *conn) ExecContext(ctx context.Context, query string, _ []driver.NamedValue) (driver.Result, error) {
+	return driver.RowsAffected(1), c.take(ctx, query)
 }
 
-func (c *conn) QueryContext(_ context.Context, query string, _ []driver.NamedValue) (driver.Rows, error) {
-	return nil, c.take(query)
+func (c *conn) QueryContext(ctx context.Context, query string, _ []driver.NamedValue) (driver.Rows, error) {
+	return nil, c.take(ctx, query)
 }
 
-func (c *conn) take(query string) error {
-	if strings.HasPrefix(query, c.panics) {
+func (c *conn) take(ctx context.Context, query string) error {
+	if begins(query, c.silent) {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	if begins(query, c.panics) {
 		panic("a driver")
 	}
 	return nil
 }
+
+func begins(query, with string) bool { return with != "" && strings.HasPrefix(query, with) }
 
 // TestPanicLeavesNoTransaction: a driver that panics leaves no transaction to the next user of its
 // connection, and holds up nobody.

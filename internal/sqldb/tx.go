@@ -4,13 +4,14 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"time"
 
 	"github.com/belaygo/belay/internal/sqlerr"
 )
 
 // InTx runs f, which uses no connection but c, in a transaction, and commits it. If f returns an
 // error or panics, the connection is closed and the server rolls back; sql.ErrNoRows only ends the
-// transaction.
+// transaction. A COMMIT without an answer ends with ctx, or after 30 seconds; its outcome is unknown.
 func (d DB) InTx(ctx context.Context, f func(c Conn) error) error {
 	c, err := d.begin(ctx)
 	if err != nil {
@@ -22,9 +23,9 @@ func (d DB) InTx(ctx context.Context, f func(c Conn) error) error {
 			discard(c)
 			return err
 		}
-		if end := commit(ctx, c); end != nil {
+		if ended := end(ctx, c, "COMMIT"); ended != nil {
 			discard(c)
-			return end
+			return ended
 		}
 		return err
 	})
@@ -42,7 +43,7 @@ func (d DB) Read(ctx context.Context, f func(c Conn) error) error {
 	}
 	err = watched(c, func() error {
 		err := f(bound{c, d.Dialect})
-		if _, end := c.ExecContext(ctx, "ROLLBACK"); end != nil {
+		if end(ctx, c, "ROLLBACK") != nil {
 			discard(c)
 		}
 		return err
@@ -51,10 +52,16 @@ func (d DB) Read(ctx context.Context, f func(c Conn) error) error {
 	return err
 }
 
-// commit is a statement, which ends with ctx: the Commit and Rollback of database/sql would wait
-// for an answer that was lost for as long as the connection lasts.
-func commit(ctx context.Context, c *sql.Conn) error {
-	_, err := c.ExecContext(ctx, "COMMIT")
+// endTimeout bounds a COMMIT or ROLLBACK of a context without an end.
+const endTimeout = 30 * time.Second
+
+// end sends a COMMIT or ROLLBACK as a statement, so that it ends with ctx, and after endTimeout. The
+// Commit and Rollback of database/sql would wait for an answer that was lost for as long as the
+// connection lasts.
+func end(ctx context.Context, c *sql.Conn, statement string) error {
+	ctx, cancel := context.WithTimeout(ctx, endTimeout)
+	defer cancel()
+	_, err := c.ExecContext(ctx, statement)
 	return err
 }
 
