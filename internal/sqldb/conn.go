@@ -5,9 +5,13 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"fmt"
 
 	"github.com/belaygo/belay/internal/background"
 )
+
+// ErrNoConnection is returned when the pool gives no connection: nothing was sent.
+var ErrNoConnection = errors.New("no connection")
 
 // begin begins a transaction on a connection of its own. Like database/sql it replaces a
 // connection that turns out to be dead.
@@ -16,7 +20,7 @@ func (d DB) begin(ctx context.Context) (*sql.Conn, error) {
 	for n := 1; ; n++ {
 		c, err := d.pool.Conn(ctx)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%w: %w", ErrNoConnection, err)
 		}
 		if err = watched(c, func() error { return d.start(ctx, c) }); err == nil {
 			return c, nil

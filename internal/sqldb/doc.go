@@ -4,6 +4,9 @@
 //	d, ok := sqldb.Of(gormDB.Name())
 //	db := sqldb.New(pool, d)
 //	res, err := db.Exec(ctx, "DELETE FROM belay_outbox WHERE id = ?", id)
+//	err = db.InTx(ctx, func(c sqldb.Conn) error { ... })
+//
+// A Dialect spells the statements: parameters are ? and quotes are " for all databases.
 //
 // The pool is the program's, and so are its sessions. On MySQL and MariaDB one may have
 // autocommit off, or an open transaction that somebody has left behind (a SELECT begins one

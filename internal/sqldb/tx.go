@@ -9,6 +9,9 @@ import (
 	"github.com/belaygo/belay/internal/sqlerr"
 )
 
+// ErrReadOnly is the error of a function that finds its server read-only, as replicas are.
+var ErrReadOnly = errors.New("the server is read-only")
+
 // InTx runs f, which uses no connection but c, in a transaction, and commits it. If f returns an
 // error or panics, the connection is closed and the server rolls back; sql.ErrNoRows only ends the
 // transaction. A COMMIT without an answer ends with ctx, or after 30 seconds; its outcome is unknown.
@@ -35,7 +38,8 @@ func (d DB) InTx(ctx context.Context, f func(c Conn) error) error {
 
 // Read runs f, which uses no connection but c, in a transaction, and rolls that back: on every
 // database, since a proxy may send a read outside of a transaction to a replica. A rollback without
-// an answer costs the connection, and is no error.
+// an answer costs the connection, and is no error. So does a server that takes no writes: the
+// next connection may lead to another one.
 func (d DB) Read(ctx context.Context, f func(c Conn) error) error {
 	c, err := d.begin(ctx)
 	if err != nil {
@@ -43,13 +47,22 @@ func (d DB) Read(ctx context.Context, f func(c Conn) error) error {
 	}
 	err = watched(c, func() error {
 		err := f(bound{c, d.Dialect})
-		if end(ctx, c, "ROLLBACK") != nil {
+		if TakesNoWrites(err) || end(ctx, c, "ROLLBACK") != nil {
 			discard(c)
 		}
 		return err
 	})
 	_ = c.Close()
 	return err
+}
+
+// erNotReady is the error of a Galera node that takes no statements.
+const erNotReady = 1047
+
+// TakesNoWrites reports whether err shows that the server takes no writes. A new connection may lead
+// to a server that does.
+func TakesNoWrites(err error) bool {
+	return errors.Is(err, ErrReadOnly) || sqlerr.IsReadOnly(err) || sqlerr.IsMySQL(err, erNotReady)
 }
 
 // endTimeout bounds a COMMIT or ROLLBACK of a context without an end.

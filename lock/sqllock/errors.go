@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/belaygo/belay/internal/sqldb"
 	"github.com/belaygo/belay/internal/sqlerr"
 	"github.com/belaygo/belay/lock"
 )
@@ -19,13 +20,13 @@ var errUnkeyed = fmt.Errorf("%w: the primary key of belay_lock and of belay_done
 // sent.
 func unconnected(err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("%w: no connection: %w", lock.ErrNotSent, err)
+		return fmt.Errorf("%w: %w", lock.ErrNotSent, err)
 	}
 	if sqlerr.IsMySQL(err, 1044, 1045, 1049, 1129, 1130, 1698) || // access denied, no such database, host blocked
 		sqlerr.IsPostgres(err, "28", "3D") {
-		return fmt.Errorf("%w: no connection: %w", lock.ErrDenied, err)
+		return fmt.Errorf("%w: %w", lock.ErrDenied, err)
 	}
-	return fmt.Errorf("%w: no connection: %w", lock.ErrNotSent, err)
+	return fmt.Errorf("%w: %w", lock.ErrNotSent, err)
 }
 
 // classify adds to the error of a statement, which is one transaction, whether it may have
@@ -64,7 +65,7 @@ func rolledBack(err error) bool {
 // isSpent reports whether the connection must not be used again. A new one may lead to a server
 // that takes writes, or have autocommit on.
 func isSpent(err error) bool {
-	return errors.Is(err, errReplica) || sqlerr.IsReadOnly(err) || sqlerr.IsMySQL(err, 1047) || autocommitIsOff(err)
+	return sqldb.TakesNoWrites(err) || autocommitIsOff(err)
 }
 
 // autocommitIsOff reports whether autocommitCheck was out of range, as it is without autocommit.

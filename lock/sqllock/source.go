@@ -3,18 +3,21 @@ package sqllock
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"time"
 
+	"github.com/belaygo/belay/internal/sqldb"
 	"github.com/belaygo/belay/internal/sqlerr"
+	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/switchlock"
 )
 
 // A Source is a switchlock.Source that keeps its record in a row of the table belay_switch, which
 // Migrate creates. It is safe for concurrent use.
 type Source struct {
-	pool *sql.DB
+	db sqldb.DB
 	dialect
 	name string
 }
@@ -35,23 +38,23 @@ func NewSource(pool *sql.DB, d Dialect, name string) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Source{pool: pool, dialect: known, name: name}, nil
+	return &Source{db: sqldb.New(pool, known.Dialect), dialect: known, name: name}, nil
 }
 
 // errReplica is returned when the server is read-only, as replicas are.
-var errReplica = errors.New("the server is read-only, so its record may be old: connect to the primary")
+var errReplica = fmt.Errorf("%w, so its record may be old: connect to the primary", sqldb.ErrReadOnly)
 
 // Read implements switchlock.Source. It returns an error if the server is read-only, because a
 // replica may be behind its primary. Its errors match those of package lock: see the package
 // comment.
 func (s *Source) Read(ctx context.Context) (r switchlock.Record, err error) {
 	var lease, ttl, cross, readOnly int64
-	err = s.transact(ctx, "read", func(tx *sql.Tx) error {
-		err := tx.QueryRowContext(ctx, s.sql("SELECT epoch, from_engine, to_engine, settled, lease_us, ttl_us, cross_us, base, changed_by, "+
-			s.readOnly+" FROM belay_switch WHERE name = ?"), []byte(s.name)).
+	err = s.db.Read(ctx, func(c sqldb.Conn) error {
+		err := c.QueryRowContext(ctx, "SELECT epoch, from_engine, to_engine, settled, lease_us, ttl_us, cross_us, base, changed_by, "+
+			s.readOnly+" FROM belay_switch WHERE name = ?", []byte(s.name)).
 			Scan(&r.Epoch, &r.From, &r.To, &r.Settled, &lease, &ttl, &cross, &r.Base, &r.By, &readOnly)
 		if errors.Is(err, sql.ErrNoRows) {
-			err = tx.QueryRowContext(ctx, "SELECT "+s.readOnly).Scan(&readOnly)
+			err = c.QueryRowContext(ctx, "SELECT "+s.readOnly).Scan(&readOnly)
 		}
 		if err == nil && readOnly != 0 {
 			return errReplica
@@ -59,7 +62,7 @@ func (s *Source) Read(ctx context.Context) (r switchlock.Record, err error) {
 		return err
 	})
 	if err != nil {
-		return switchlock.Record{}, err
+		return switchlock.Record{}, recordError("read", err)
 	}
 	r.Lease, r.TTL, r.Cross = time.Duration(lease)*time.Microsecond, time.Duration(ttl)*time.Microsecond, time.Duration(cross)*time.Microsecond
 	return r, nil
@@ -80,8 +83,8 @@ func (s *Source) Swap(ctx context.Context, old, next switchlock.Record) error {
 	} else {
 		fields = append(fields, old.Epoch, flag(old.Settled))
 	}
-	return s.transact(ctx, "write", func(tx *sql.Tx) error {
-		res, err := tx.ExecContext(ctx, s.sql(statement), fields...)
+	err := s.db.InTx(ctx, func(c sqldb.Conn) error {
+		res, err := c.ExecContext(ctx, statement, fields...)
 		if sqlerr.IsMySQL(err, 1062) || sqlerr.IsPostgres(err, "23505") || sqlerr.IsSQLite(err, 1555, 2067) {
 			return switchlock.ErrChanged // a record is there
 		}
@@ -94,27 +97,21 @@ func (s *Source) Swap(ctx context.Context, old, next switchlock.Record) error {
 		}
 		return err
 	})
+	if err == nil || errors.Is(err, switchlock.ErrChanged) {
+		return err
+	}
+	return recordError("write", err)
 }
 
-// transact runs f in a new transaction, whatever autocommit is: a read must not belong to a
-// transaction that began long ago, and a write must be committed.
-func (s *Source) transact(ctx context.Context, what string, f func(tx *sql.Tx) error) (err error) {
-	defer func() {
-		if err != nil && !errors.Is(err, switchlock.ErrChanged) {
-			err = fmt.Errorf("sqllock: %s the record: %w", what, classify(err))
-		}
-	}()
-	return onConn(ctx, s.pool, func(c *sql.Conn) error {
-		tx, err := c.BeginTx(ctx, nil)
-		if err != nil {
-			return err
-		}
-		if err := f(tx); err != nil {
-			_ = tx.Rollback()
-			return err
-		}
-		return tx.Commit()
-	})
+// recordError returns the error of a transaction on the record.
+func recordError(what string, err error) error {
+	switch {
+	case errors.Is(err, sqldb.ErrNoConnection):
+		err = unconnected(err)
+	case errors.Is(err, driver.ErrBadConn): // what was not sent is not committed
+		err = fmt.Errorf("%w: %w", lock.ErrNotSent, err)
+	}
+	return fmt.Errorf("sqllock: %s the record: %w", what, classify(err))
 }
 
 func flag(b bool) int64 {

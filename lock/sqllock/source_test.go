@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/sqllock"
 	"github.com/belaygo/belay/lock/switchlock"
@@ -117,6 +118,40 @@ func TestSourceIsDemoted(t *testing.T) {
 			if r, err := s.Read(t.Context()); err == nil || pool.Stats().OpenConnections > 0 {
 				t.Errorf("%s: read %+v, %v, and %d connections are left", name, r, err, pool.Stats().OpenConnections)
 			}
+		}
+	})
+}
+
+// If the answer to a COMMIT is lost, Swap ends with its context, and keeps no connection. It may have
+// replaced the record.
+func TestSwapWithoutAnswer(t *testing.T) {
+	each(t, func(t *testing.T, dsn string) {
+		if _, d := openPool(t, dsn); d == sqllock.SQLite {
+			t.Skip("it has no network")
+		}
+		swap(t, openSource(t, dsn, "orders"), switchlock.Record{}, record, nil)
+		link := testdb.NewLink(t, testdb.AddrOf(t, dsn))
+		pool, d := openPool(t, link.Through(t, dsn))
+		s, err := sqllock.NewSource(pool, d, "orders")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Read(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		next := record
+		next.Epoch = 2
+		ctx, cancel := context.WithCancel(t.Context())
+		swallowed := link.Swallow("COMMIT")
+		go func() {
+			<-swallowed
+			cancel()
+		}()
+		if err := s.Swap(ctx, record, next); !errors.Is(err, context.Canceled) || errors.Is(err, lock.ErrNotSent) {
+			t.Errorf("Swap: %v", err)
+		}
+		if n := pool.Stats().OpenConnections; n != 0 {
+			t.Errorf("%d connections are open", n)
 		}
 	})
 }

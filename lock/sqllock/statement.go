@@ -20,7 +20,7 @@ func (e *Engine) run(ctx context.Context, what, statement string, f func(c *sql.
 	if e.ctx.Err() != nil {
 		return fmt.Errorf("sqllock: %s: %w", what, errClosed)
 	}
-	err := onConn(ctx, e.pool, func(c *sql.Conn) error { return f(c, e.sql(statement)) })
+	err := e.onConn(ctx, func(c *sql.Conn) error { return f(c, e.sql(statement)) })
 	if err != nil {
 		return fmt.Errorf("sqllock: %s: %w", what, classify(err))
 	}
@@ -28,11 +28,11 @@ func (e *Engine) run(ctx context.Context, what, statement string, f func(c *sql.
 }
 
 // onConn calls f with a connection: an error before that proves that nothing was sent.
-func onConn(ctx context.Context, pool *sql.DB, f func(c *sql.Conn) error) error {
+func (e *Engine) onConn(ctx context.Context, f func(c *sql.Conn) error) error {
 	for range attempts {
-		c, err := pool.Conn(ctx)
+		c, err := e.pool.Conn(ctx)
 		if err != nil {
-			return unconnected(err)
+			return unconnected(fmt.Errorf("%w: %w", sqldb.ErrNoConnection, err))
 		}
 		if err := ctx.Err(); err != nil {
 			return errors.Join(fmt.Errorf("%w: %w", lock.ErrNotSent, err), c.Close())
