@@ -101,6 +101,7 @@ func TestNotCommitted(t *testing.T) {
 		&mysql.MySQLError{Number: 3101}: false, // the group may have it in its order
 		&mysql.MySQLError{Number: 1927}: false, // killed
 		&mysql.MySQLError{Number: 1180, Message: "Got error 149 - 'Lock deadlock; Retry transaction' during COMMIT"}: true,
+		&mysql.MySQLError{Number: 1180, Message: "Fehler 149 - 'Lock deadlock; Retry transaction' beim COMMIT"}:      true,
 		&mysql.MySQLError{Number: 1180, Message: "Got error 28 - 'No space left on device' during COMMIT"}:           false,
 		&mysql.MySQLError{Number: 1317}: false, // interrupted
 		&mysql.MySQLError{Number: 1053}: false, // shut down
@@ -122,6 +123,7 @@ func TestUndone(t *testing.T) {
 	for err, want := range map[error]bool{
 		&mysql.MySQLError{Number: 1030, Message: "Got error 153 - 'No savepoint with that name' from storage engine"}: true,
 		&mysql.MySQLError{Number: 1181, Message: "Got error 153 - 'No savepoint with that name' during ROLLBACK"}:     true,
+		&mysql.MySQLError{Number: 1030, Message: "错误 153, 来自存储引擎 InnoDB"}:                                             true,
 		&mysql.MySQLError{Number: 1030, Message: "Got error 28 - 'No space left on device' from storage engine"}:      false,
 	} {
 		if Retryable(err) != want {

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -59,7 +60,16 @@ const (
 // has the engine's error.
 func isAbortedAtCommit(err error) bool {
 	e, ok := errors.AsType[*mysql.MySQLError](err)
-	return ok && e.Number == erDuringCommit && strings.HasPrefix(e.Message, "Got error 149 ")
+	return ok && e.Number == erDuringCommit && engineError(e) == 149
+}
+
+var number = regexp.MustCompile(`[0-9]+`)
+
+// engineError returns the number of the engine's error, which only the text has: the first number
+// in it, in whatever language lc_messages has chosen.
+func engineError(e *mysql.MySQLError) int {
+	n, _ := strconv.Atoi(number.FindString(e.Message))
+	return n
 }
 
 // ErrUndone is the error of a transaction that the server has undone silently: see
@@ -73,7 +83,7 @@ func isUndone(err error) bool {
 		return true
 	}
 	e, ok := errors.AsType[*mysql.MySQLError](err)
-	return ok && (e.Number == erEngine || e.Number == erDuringRollback) && strings.HasPrefix(e.Message, "Got error 153 ")
+	return ok && (e.Number == erEngine || e.Number == erDuringRollback) && engineError(e) == 153
 }
 
 // readMySQLSession does not use SELECT @@..., as the names differ between versions.
