@@ -91,11 +91,14 @@ func readMySQLSession(ctx context.Context, c *sql.Conn) (Session, error) {
 	read := time.Now().Round(0) // by the wall clock: the other one stands while this machine is suspended
 	known, err := mysqlValues(ctx, c, `SHOW SESSION VARIABLES WHERE Variable_name IN
 		('pseudo_thread_id', 'version', 'tx_isolation', 'transaction_isolation', 'innodb_rollback_on_timeout',
-		'innodb_snapshot_isolation', 'innodb_lock_wait_timeout', 'sql_mode', 'autocommit',
+		'innodb_snapshot_isolation', 'innodb_lock_wait_timeout', 'sql_mode', 'sql_select_limit', 'autocommit',
 		'hostname', 'port', 'server_id', 'server_uuid', 'server_uid', 'gtid_domain_id', 'wsrep_node_name',
 		'wsrep_on', 'wsrep_sync_wait', 'group_replication_consistency', 'group_replication_single_primary_mode',
 		'group_replication_group_name', 'rpl_semi_sync_master_enabled', 'rpl_semi_sync_source_enabled')`)
 	if err != nil {
+		return Session{}, err
+	}
+	if err := checkRows(known); err != nil {
 		return Session{}, err
 	}
 	var view string
@@ -125,6 +128,19 @@ func readMySQLSession(ctx context.Context, c *sql.Conn) (Session, error) {
 		Behind:           behindMySQL(known),
 		LockWait:         known["innodb_lock_wait_timeout"],
 	}, nil
+}
+
+// fewestRows is the least sql_select_limit with which Belay's reads are complete.
+const fewestRows = 1000
+
+// checkRows returns an error if the session is sent fewer rows than there are: the columns of an
+// index would be missing, and some of its own variables.
+func checkRows(known map[string]string) error {
+	limit, err := strconv.ParseUint(known["sql_select_limit"], 10, 64)
+	if known["version"] != "" && (err != nil || limit >= fewestRows) {
+		return nil
+	}
+	return fmt.Errorf("the session is sent too few rows: set its sql_select_limit to %d or more", fewestRows)
 }
 
 // grammarOfMySQL returns how a server with a sql_mode reads quotes.
