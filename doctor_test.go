@@ -271,8 +271,14 @@ func TestDoctorOfSettings(t *testing.T) {
 	testdb.WantNil(t, b.Guard.SetPolicy(guard.FailClosed))
 	wantChecks(t, b.Doctor(t.Context(), &Booking{}), "lock-ttl", "db-model")
 	wantChecks(t, b.Doctor(t.Context()), "lock-ttl", "db-model") // unchecked
-	testdb.WantNil(t, db.Exec("DROP TABLE belay_answer").Error)
+	testdb.WantNil(t, db.Exec("ALTER TABLE belay_answer RENAME TO before").Error)
 	wantChecks(t, b.Doctor(t.Context()), "db-requests", "lock-ttl", "db-model")
+	testdb.WantNil(t, db.Exec("CREATE TABLE belay_answer AS SELECT * FROM before").Error) // without the key
+	found = b.Doctor(t.Context())
+	wantChecks(t, found, "db-requests", "lock-ttl", "db-model")
+	if !strings.Contains(found[0].Problem, "no unique index on (request) alone") {
+		t.Errorf("found %v", found[0])
+	}
 }
 
 // TestDoctorWithoutServers: it says which servers it can't reach, also when its context has
