@@ -75,7 +75,9 @@
 // lock/redislock with Config.AskStart is one, on a single server. Or set Config.Durable if no
 // node forgets a lock: a database, or Redis with appendfsync always. A server votes all the same after
 // a FLUSHALL, after an eviction (set maxmemory-policy noeviction), or if its clock is set forward
-// while it has locks.
+// while it has locks. It also votes too early if its clock was set forward since its start and the
+// process that acquires has not reached the server before that start: start Redis after
+// time-sync.target.
 //
 // # Tokens, waiters and markers
 //
