@@ -84,6 +84,38 @@ func TestOtherMessagesWakeNobody(t *testing.T) {
 	}
 }
 
+// A quiet release publishes nothing, and offers the lock to nobody.
+func TestQuietRelease(t *testing.T) {
+	s := teststack.StartRedis(t, teststack.Volatile)
+	c := redis.NewClient(&redis.Options{Addr: s.Addr})
+	defer c.Close()
+	e, waits := openURL(t, "redis://"+s.Addr), openURL(t, "redis://"+s.Addr)
+	channel := "redisson_lock__channel:{" + hold.Key + "}"
+	sub := c.Subscribe(t.Context(), channel)
+	defer sub.Close()
+	if _, err := sub.Receive(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	watch(t, waits, hold.Key)
+	acquire(t, e, hold)
+	_, err := waits.Acquire(t.Context(), lock.Request{Key: hold.Key, Owner: "they:1", Waits: true}, ttl)
+	wantHeld(t, err, hold.Owner)
+	quiet := hold
+	quiet.Quiet = true
+	release(t, e, quiet)
+	if holder, err := e.Inspect(t.Context(), hold.Key); err != nil || holder.Owner != "" {
+		t.Errorf("after a quiet release the key is held by %q: %v", holder.Owner, err)
+	}
+	s.Must("publish", channel, "end")
+	m, err := sub.ReceiveMessage(t.Context())
+	if err != nil || m.Payload != "end" {
+		t.Errorf("published: %v, %v", m, err)
+	}
+	if n := inLine(t, c, hold.Key); n != 1 {
+		t.Errorf("%d engines in line, want the one that waits", n)
+	}
+}
+
 // Two processes hand one lock to and fro. A waiter whose wake-up gets lost
 // would sleep for half a second and more.
 func TestNoWakeUpIsLost(t *testing.T) {

@@ -35,7 +35,7 @@ func TestMarkAgain(t *testing.T) {
 }
 
 // A release wakes the waiters of this process without a look at the table. A release that failed
-// wakes none.
+// wakes none, and nor does a quiet one.
 func TestReleaseWakes(t *testing.T) {
 	each(t, func(t *testing.T, dsn string) {
 		e := open(t, dsn, sqllock.Config{PollFrom: time.Hour})
@@ -50,6 +50,13 @@ func TestReleaseWakes(t *testing.T) {
 		if len(woken) != 0 {
 			t.Error("woken by a release of another owner")
 		}
+		quiet := mine
+		quiet.Quiet = true
+		release(t, e, quiet)
+		if len(woken) != 0 {
+			t.Error("woken by a quiet release")
+		}
+		acquire(t, e, mine, ttl)
 		release(t, e, mine)
 		if len(woken) != 1 {
 			t.Errorf("woken %d times by the release", len(woken))
