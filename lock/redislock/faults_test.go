@@ -38,6 +38,7 @@ func TestFaultsOfData(t *testing.T) {
 		"scripts are flushed":       testScriptFlush,
 		"all keys are flushed":      testFlushAll,
 		"a slot migrates, tracked":  testTrackedMigration,
+		"keys are flushed, tracked": testTrackedFlush,
 	})
 }
 

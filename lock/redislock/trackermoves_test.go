@@ -31,6 +31,20 @@ func testTrackedMigration(t *testing.T, c *ownCluster) {
 	wantHolding(t, leases[1])
 }
 
+// A master reports that all its keys are deleted. The locks of the others are not lost.
+func testTrackedFlush(t *testing.T, c *ownCluster) {
+	e := open(t, c.Addrs...)
+	master := c.shardOf("{g}").master
+	elsewhere := "{h}"
+	for c.shardOf(elsewhere).master == master {
+		elsewhere = "{h" + elsewhere[1:]
+	}
+	leases := holdTracked(t, e, newLocker(t, e, lock.Config{TTL: longTTL}), "{g}1", "{g}2", elsewhere)
+	c.must(master, "FLUSHALL")
+	wantLost(t, leases[:2]...)
+	wantHolding(t, leases[2])
+}
+
 // The old master lives on, and its connections, too.
 func testTrackedManualFailover(t *testing.T, c *ownCluster) {
 	e := open(t, c.Addrs...)
