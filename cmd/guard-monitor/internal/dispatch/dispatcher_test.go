@@ -80,15 +80,74 @@ func TestRefusedOperations(t *testing.T) {
 		n.expect(2*time.Second, "escalated: firing 1")
 		refused(81)
 		n.expect(4 * time.Minute)
-		n.expect(time.Minute+2*time.Second, "more refused: firing 1")
+		n.expect(time.Minute+2*time.Second, "more operations: firing 1")
 		refused(161)
 		n.expect(time.Hour)
 		refused(7780)
-		n.expect(2*time.Second, "more refused: firing 1")
+		n.expect(2*time.Second, "more operations: firing 1")
 		refused(70_000, acked)
 		n.expect(time.Hour)
 		n.save("1", "orders", incident.Resolved, func(i *incident.Incident) { i.Effect.Refused = 70_001 })
 		n.expect(6*time.Minute, "all alerts resolved: resolved 1")
+	})
+}
+
+// An incident that goes on is sent again with its numbers as they double, whatever failed.
+func TestGrowingFailures(t *testing.T) {
+	for name, set := range map[string]func(*incident.Effect, int64){
+		"failures":       func(e *incident.Effect, n int64) { e.Failures, e.Undone = n, n },
+		"without a lock": func(e *incident.Effect, n int64) { e.Without = n },
+		"beside others":  func(e *incident.Effect, n int64) { e.Failures, e.Undone, e.Refused = n, n, 9000 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, nil, func(n *night) {
+				counts := func(count int64, change ...func(*incident.Incident)) {
+					n.save("1", "orders", incident.Ongoing, append(change, func(i *incident.Incident) { set(&i.Effect, count) })...)
+				}
+				counts(3)
+				n.expect(15*time.Second, "first notification: firing 1")
+				counts(6)
+				n.expect(4 * time.Minute)
+				n.expect(time.Minute+2*time.Second, "more operations: firing 1")
+				counts(11)
+				n.expect(time.Hour)
+				n.stop()
+				n.start()
+				counts(12)
+				n.expect(2*time.Second, "more operations: firing 1")
+				counts(9000, acked)
+				n.expect(time.Hour)
+			})
+		})
+	}
+}
+
+// What came back is compared with what has failed since.
+func TestGrowingFailuresOfTheReturn(t *testing.T) {
+	inBubble(t, nil, func(n *night) {
+		counts := func(all, since int64) {
+			n.save("1", "orders", incident.Regressed, func(i *incident.Incident) {
+				i.Regressed = 1
+				i.Effect.Failures, i.Rate.Failures = all, since
+			})
+		}
+		counts(1003, 3)
+		n.expect(15*time.Second, "first notification: firing 1")
+		counts(1006, 6)
+		n.expect(6*time.Minute, "more operations: firing 1")
+	})
+}
+
+// A failure a second makes five messages in an hour.
+func TestSteadyFailures(t *testing.T) {
+	inBubble(t, nil, func(n *night) {
+		for second := range int64(3600) {
+			n.save("1", "orders", incident.Ongoing, func(i *incident.Incident) { i.Effect.Failures = second + 1 })
+			<-time.After(time.Second) // on the bubble's clock
+		}
+		if got := n.inbox.take(); len(got) > 6 {
+			t.Errorf("told %q", got)
+		}
 	})
 }
 

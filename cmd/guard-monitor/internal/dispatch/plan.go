@@ -23,7 +23,7 @@ const (
 	reasonWorse    = "escalated"
 	reasonCause    = "cause found"
 	reasonUnacked  = "not acknowledged" // the first message to a receiver with EscalateAfter
-	reasonMore     = "more refused"
+	reasonMore     = "more operations"
 	reasonDigest   = "digest"
 	reasonSilent   = "not sent" // the end of an incident, silenced, or to a receiver that does not want to hear of it
 )
@@ -36,7 +36,7 @@ const (
 	goesOn        // sent, and open still
 	isNew         // open, and not sent since it began or came back
 	isWorse       // escalates, or is critical by now
-	hasGrown      // has refused twice as many operations as was sent
+	hasGrown      // of twice as many operations as was sent
 	hasCause      // was sent with another cause
 	isOver        // sent as open, and resolved
 	wasShort      // over before it was sent that it began or came back
@@ -55,7 +55,7 @@ func newsOf(now time.Time, i *incident.Incident, told store.Told) news {
 		return isWorse
 	case i.State.Open() && told.Cause != i.Cause:
 		return hasCause
-	case i.State.Open() && i.AckedBy == "" && told.Severity != "" && i.Current().Refused >= 2*max(told.Refused, 1): // an older version noted neither
+	case i.State.Open() && i.AckedBy == "" && told.Severity != "" && grown(i.Counts(), told.Counts): // an older version noted neither
 		return hasGrown
 	case i.State.Open():
 		return goesOn
@@ -66,6 +66,13 @@ func newsOf(now time.Time, i *incident.Incident, told store.Told) news {
 	}
 	return nothing
 }
+
+// grown reports whether one of the counts has doubled since it was sent.
+func grown(now, told incident.Counts) bool {
+	return doubled(now.Failures, told.Failures) || doubled(now.Without, told.Without) || doubled(now.Refused, told.Refused)
+}
+
+func doubled(now, told int64) bool { return told >= 0 && now >= 2*max(told, 1) }
 
 // group is the content of one message.
 type group struct {

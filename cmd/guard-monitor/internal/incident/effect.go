@@ -20,6 +20,20 @@ type Effect struct {
 // MaxDoubtful bounds Effect.Doubtful.
 const MaxDoubtful = 10
 
+// Counts are the operations of an incident that an alert is sent again for as they become
+// more: Failures, Without and Refused of an Effect.
+type Counts struct {
+	Failures int64 `json:"failures,omitempty"`
+	Without  int64 `json:"without,omitempty"`
+	Refused  int64 `json:"refused,omitempty"`
+}
+
+func (c *Counts) add(e Effect) {
+	c.Failures += e.Failures
+	c.Without += e.Without
+	c.Refused += e.Refused
+}
+
 // EffectOf counts what became of the operations of one event, without Doubtful.
 func EffectOf(v notify.Verdict, o notify.Outcome, count int64) (e Effect) {
 	switch {

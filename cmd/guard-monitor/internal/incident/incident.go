@@ -134,6 +134,15 @@ func (i Incident) Current() Effect {
 	return e
 }
 
+// Counts returns how many operations failed, had no lock or were refused since the incident
+// began or came back.
+func (i Incident) Counts() Counts {
+	if i.Regressed > 0 {
+		return i.Rate.Counts
+	}
+	return Counts{Failures: i.Effect.Failures, Without: i.Effect.Without, Refused: i.Effect.Refused}
+}
+
 // SeverityOf is the severity that one event gives an incident.
 func SeverityOf(ev notify.Event) string {
 	i := Incident{Effect: EffectOf(ev.Verdict, ev.Outcome, int64(ev.Count))}

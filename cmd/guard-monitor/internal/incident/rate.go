@@ -9,9 +9,9 @@ type Rate struct {
 	Now   int64     `json:"now"`   // operations in it
 	Peak  int64     `json:"peak"`  // most operations in any minute before it
 
-	Refused int64 `json:"refused,omitempty"` // operations since the incident began or came back
-	Reports int   `json:"reports,omitempty"` // events of such operations
-	Doubted bool  `json:"doubted,omitempty"` // the outcome of some was unknown since then
+	Counts       // operations since the incident began or came back
+	Reports int  `json:"reports,omitempty"` // events of refused operations since then
+	Doubted bool `json:"doubted,omitempty"` // the outcome of some was unknown since then
 }
 
 const (
@@ -32,11 +32,12 @@ func (r *Rate) add(at time.Time, e Effect) {
 	r.weigh(e)
 }
 
-// weigh notes what one event means for the severity, whenever it was taken in.
+// weigh notes what one event means for the severity and for the next alert, whenever it was
+// taken in.
 func (r *Rate) weigh(e Effect) {
 	r.Doubted = r.Doubted || e.Unknown > 0
+	r.Counts.add(e)
 	if e.Refused > 0 {
-		r.Refused += e.Refused
 		r.Reports++
 	}
 }

@@ -20,9 +20,10 @@ type Notification struct {
 	State    incident.State // of the incident then
 	Cause    incident.Cause // of the incident then
 	Severity string         // of the incident then
-	Refused  int64          // operations of the incident then
 	Attempts int
 	Error    string // empty = delivered
+
+	incident.Counts // of the incident then
 }
 
 // Notifications returns notifications of an incident (empty = of all), the

@@ -15,11 +15,12 @@ type Told struct {
 	State    incident.State
 	Cause    incident.Cause
 	Severity string // empty if an older version sent it
-	Refused  int64  // operations
+	// Counts were sent. An older version did not note some, which are below 0.
+	incident.Counts
 }
 
 const queryTold = `
-	SELECT n.incident_id, n.at, n.state, n.cause, n.severity, n.refused FROM json_each(?1) i
+	SELECT n.incident_id, n.at, n.state, n.cause, n.severity, n.failures, n.without, n.refused FROM json_each(?1) i
 	JOIN notifications n ON n.id = (
 		SELECT max(id) FROM notifications WHERE receiver = ?2 AND incident_id = i.value AND error = '')`
 
@@ -30,8 +31,9 @@ func (s *Store) Told(ctx context.Context, receiver string, incidents []string) (
 		id string
 		Told
 	}
-	rows, err := collect(ctx, s, "notifications", func(r *row) []any { return []any{&r.id, instant{&r.At}, &r.State, &r.Cause, &r.Severity, &r.Refused} },
-		queryTold, document{incidents}, receiver)
+	rows, err := collect(ctx, s, "notifications", func(r *row) []any {
+		return []any{&r.id, instant{&r.At}, &r.State, &r.Cause, &r.Severity, &r.Failures, &r.Without, &r.Refused}
+	}, queryTold, document{incidents}, receiver)
 	told := make(map[string]Told, len(rows))
 	for _, r := range rows {
 		told[r.id] = r.Told
@@ -45,10 +47,10 @@ func (s *Store) AddNotifications(ctx context.Context, list []Notification) error
 	return s.in(ctx, "insert notifications", func(tx *sql.Tx) error {
 		for _, n := range list {
 			_, err := tx.ExecContext(ctx, `
-				INSERT INTO notifications (at, receiver, incident_id, reason, state, cause, severity, refused, attempts, error)
-				VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+				INSERT INTO notifications (at, receiver, incident_id, reason, state, cause, severity, failures, without, refused, attempts, error)
+				VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 				micros(n.At), text.Clip(n.Receiver, MaxText), n.Incident, text.Clip(n.Reason, MaxText), n.State, n.Cause,
-				n.Severity, n.Refused, n.Attempts, text.Clip(n.Error, maxSentence))
+				n.Severity, n.Failures, n.Without, n.Refused, n.Attempts, text.Clip(n.Error, maxSentence))
 			if err != nil {
 				return err
 			}

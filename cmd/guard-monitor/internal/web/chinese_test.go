@@ -19,7 +19,7 @@ func TestNotificationsInChinese(t *testing.T) {
 	for reason, err := range map[string]string{
 		"digest of 40 groups": "",
 		"not acknowledged":    `receiver "ops": status 502: <b>Bad Gateway</b>`,
-		"more refused":        `receiver "ops": code 9499: too fast`,
+		"more operations":     `receiver "ops": code 9499: too fast`,
 		"escalated":           `receiver "ops": the answer has no code: no reason given`,
 		"cause found":         `receiver "ops": the answer is not ok: invalid_token`,
 		"not sent":            `receiver "ops": dial tcp 10.0.0.1:443: connect: connection refused`,

@@ -55,7 +55,7 @@ func TestMessagesAreComplete(t *testing.T) {
 		set("mode.", string(m))
 	}
 	set("reason.", "first notification", "new alerts added", "some alerts resolved", "all alerts resolved", "repeat interval elapsed",
-		"escalated", "cause found", "more refused", "not acknowledged", "digest", "not sent")
+		"escalated", "cause found", "more operations", "not acknowledged", "digest", "not sent")
 	set("failed", "", ".status", ".code", ".no_code", ".not_ok", ".silent")
 	set("for.", "1h", "4h", "24h", "168h")
 	set("action.", "acknowledge", "unacknowledge", actionSilence, actionEndSilence, actionSettle)

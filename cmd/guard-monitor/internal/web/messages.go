@@ -206,7 +206,7 @@ var messages = map[string]message{
 	"reason.all alerts resolved":     {"all alerts resolved", "全部已结"},
 	"reason.repeat interval elapsed": {"repeat interval elapsed", "到达重复间隔"},
 	"reason.escalated":               {"escalated", "升级"},
-	"reason.more refused":            {"more operations refused", "更多操作被拒绝"},
+	"reason.more operations":         {"more operations", "更多操作受影响"},
 	"reason.cause found":             {"cause found", "原因查明"},
 	"reason.not acknowledged":        {"not acknowledged", "无人确认"},
 	"reason.digest":                  {"digest of %d groups", "%d 组的摘要"},
