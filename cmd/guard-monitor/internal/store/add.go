@@ -16,7 +16,8 @@ import (
 const (
 	// maxBatch bounds the events of one transaction.
 	maxBatch = 256
-	// batchTimeout is longer than SQLite waits for another writer.
+	// batchTimeout bounds the write of a batch, in whatever pieces. It is longer than SQLite
+	// waits for another writer.
 	batchTimeout = busy + 2*time.Second
 )
 
@@ -99,7 +100,45 @@ func (s *Store) gather(first *addition) []*addition {
 func (s *Store) addAll(batch []*addition) {
 	ctx, cancel := context.WithTimeout(context.Background(), batchTimeout)
 	defer cancel()
-	err := s.in(ctx, "insert events", func(tx *sql.Tx) error {
+	err := s.addTogether(ctx, batch)
+	if err == nil {
+		return
+	}
+	if len(batch) == 1 || locked(err) || ctx.Err() != nil {
+		fail(batch, err)
+		return
+	}
+	s.addEach(ctx, batch)
+}
+
+// addEach stores events one by one until ctx ends. An event that it does not get to fails:
+// its sender sends it again, and does not wait for all the others.
+func (s *Store) addEach(ctx context.Context, batch []*addition) {
+	for n := range batch {
+		err := s.addTogether(ctx, batch[n:n+1])
+		if err != nil {
+			fail(batch[n:n+1], err)
+		}
+		switch rest := batch[n+1:]; {
+		case ctx.Err() != nil:
+			fail(rest, fmt.Errorf("insert events: %w", ctx.Err()))
+			return
+		case locked(err):
+			fail(rest, err)
+			return
+		}
+	}
+}
+
+func fail(batch []*addition, err error) {
+	for _, a := range batch {
+		a.added, a.err = false, err
+	}
+}
+
+// addTogether stores events in one transaction, all or none.
+func (s *Store) addTogether(ctx context.Context, batch []*addition) error {
+	return s.in(ctx, "insert events", func(tx *sql.Tx) error {
 		known := make(map[string]bool) // services
 		for _, a := range batch {
 			if err := s.add(ctx, tx, a, known); err != nil {
@@ -108,17 +147,6 @@ func (s *Store) addAll(batch []*addition) {
 		}
 		return nil
 	})
-	switch {
-	case err == nil:
-	case len(batch) > 1 && !locked(err) && ctx.Err() == nil:
-		for n := range batch {
-			s.addAll(batch[n : n+1])
-		}
-	default:
-		for _, a := range batch {
-			a.added, a.err = false, err
-		}
-	}
 }
 
 const insertEvent = `
