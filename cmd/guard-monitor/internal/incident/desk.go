@@ -113,6 +113,10 @@ func (d *desk) explain(ctx context.Context, r Received) (explained, error) {
 		return x, err
 	}
 	x.Explanation = Explain(f)
+	if x.Elsewhere != (notify.Place{}) {
+		at, _ = d.locate(x.Elsewhere)
+		x.shard = at.Shard
+	}
 	switch {
 	case x.Cause == UnknownCommit: // it is about the database, wherever the lock is
 		x.cluster, x.shard = "", ""
@@ -123,8 +127,8 @@ func (d *desk) explain(ctx context.Context, r Received) (explained, error) {
 	return x, nil
 }
 
-// ofCallers are the causes that lie with those who have locks, wherever these are kept.
-var ofCallers = []Cause{Overrun, Bypass, DegradedPeer}
+// ofCallers are the causes that lie with those who need locks, wherever these are kept.
+var ofCallers = []Cause{Overrun, Bypass, DegradedPeer, Unreachable}
 
 // locate returns where a lock is kept, if a watched Redis keeps it.
 func (t *Tracker) locate(p notify.Place) (watch.Location, bool) {
@@ -272,8 +276,11 @@ func (d *desk) place(ctx context.Context, x explained) (*Incident, error) {
 // locate says where an incident is, as its first event does.
 func (i *Incident) locate(x explained) {
 	i.Cluster, i.Shard, i.Place = x.cluster, x.shard, x.Event.Place
-	if x.Cause == UnknownCommit {
+	switch {
+	case x.Cause == UnknownCommit:
 		i.Place = notify.Place{Slot: -1}
+	case x.Elsewhere != (notify.Place{}):
+		i.Place = x.Elsewhere
 	}
 }
 

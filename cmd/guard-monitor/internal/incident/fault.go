@@ -176,41 +176,6 @@ func (f Facts) cut(w window) (fault, bool) {
 	return f.away(e), found
 }
 
-// still finds that the node has not answered since before the window.
-func (f Facts) still(w window) (fault, bool) {
-	var last watch.Entry
-	for _, e := range f.Timeline {
-		if e.Node == f.Event.Place.Node && (e.Kind == watch.Down || e.Kind == watch.Up) && !e.At.After(w.to.Add(skew)) {
-			last = e
-		}
-	}
-	switch {
-	case !f.Watched || last.Kind != watch.Down:
-		return fault{}, false
-	case last.Numbers[watch.Refused] == 1:
-		return f.succeeded(f.away(last)), true
-	}
-	return f.away(last), true
-}
-
-// stopped finds that the node answered, but did not serve its slots: another shard
-// of its cluster may have had no master.
-func (f Facts) stopped(w window) (down watch.Entry, stopped bool) {
-	if !f.Watched {
-		return down, false
-	}
-	for _, e := range f.Timeline {
-		switch {
-		case e.Node != f.Event.Place.Node || e.Since.After(w.to.Add(skew)):
-		case e.Kind == watch.ClusterDown:
-			down, stopped = e, true
-		case e.Kind == watch.ClusterOK && e.At.Before(w.from.Add(-skew)):
-			stopped = false
-		}
-	}
-	return down, stopped
-}
-
 // tookOver reports whether the peer of a split has taken the node's place, so
 // that both act as the master. Another peer only says that it has no answer.
 func (f Facts) tookOver(split watch.Entry) bool {
@@ -231,17 +196,21 @@ func (f Facts) longEnough(e watch.Entry) bool {
 // together is how long apart the nodes of several shards may fail in one accident.
 const together = 30 * time.Second
 
-// everywhere reports whether another shard failed in the same accident, or was flushed with
-// the same command.
-func (f Facts) everywhere(x fault) bool {
+// maxOthers bounds the rows about other shards.
+const maxOthers = 8
+
+// alsoFailed returns what happened first to each other shard that failed in the same accident, or
+// was flushed with the same command.
+func (f Facts) alsoFailed(x fault) (list []watch.Entry) {
 	first := x.rows[0]
+	known := map[string]bool{"": true, first.Shard: true}
 	for _, e := range f.Timeline {
-		if e.Shard != "" && e.Shard != first.Shard && apart(e, first) <= together &&
-			(failed(e) || e.Kind == watch.Flush && x.cause == Flushed) {
-			return true
+		if !known[e.Shard] && apart(e, first) <= together && (failed(e) || e.Kind == watch.Flush && x.cause == Flushed) {
+			known[e.Shard] = true
+			list = append(list, e)
 		}
 	}
-	return false
+	return list[:min(len(list), maxOthers)]
 }
 
 // apart is how much time lies between two changes at least. Each lies between Since and At: a

@@ -203,6 +203,8 @@ type Explanation struct {
 	Confidence Confidence
 	Evidence   []Evidence
 	Everywhere bool // what happened is not of one shard
+	// Elsewhere is where it happened, if that is another shard than the event's.
+	Elsewhere notify.Place
 }
 
 // maxEvidence bounds the rows of an incident.
@@ -219,17 +221,39 @@ func (i *Incident) believe(x Explanation, event string) bool {
 		if len(evidence) > maxEvidence || containsAll(i.Evidence, x.Evidence) {
 			return false
 		}
+	case i.addsShard(x, event):
+		i.Evidence = slices.Concat(known, x.Evidence[1:], moved)
+		return true
 	case later(x.Evidence, known):
 	case later(known, x.Evidence):
 		return false
 	case x.Confidence.weight() > i.Confidence.weight():
-	case event != i.Exemplar, x.Confidence == i.Confidence && slices.EqualFunc(x.Evidence, known, Evidence.same):
+	case event != i.Exemplar, x.Confidence == i.Confidence && slices.EqualFunc(x.Evidence, ofExemplar(x, known), Evidence.same):
 		return false
 	}
 	i.Confidence, i.Exemplar = x.Confidence, event
 	evidence = slices.Concat(evidence, moved)
 	i.Evidence = evidence[:min(len(evidence), maxEvidence)]
 	return true
+}
+
+// addsShard reports whether an event says of another shard that a service could not reach it:
+// each has a row.
+func (i *Incident) addsShard(x Explanation, event string) bool {
+	if x.Cause != Unreachable || i.Confidence != x.Confidence || event == i.Exemplar || len(i.Evidence)+len(x.Evidence) > maxEvidence {
+		return false
+	}
+	node := x.Evidence[1].Node // that was asked in vain
+	return !slices.ContainsFunc(i.Evidence, func(e Evidence) bool { return e.Kind != Reported && e.Node == node })
+}
+
+// ofExemplar returns the rows that an incident has of its exemplar, without those that addsShard
+// allowed, if the exemplar's explanation is x.
+func ofExemplar(x Explanation, rows []Evidence) []Evidence {
+	if x.Cause == Unreachable {
+		return rows[:min(len(rows), len(x.Evidence))]
+	}
+	return rows
 }
 
 // later reports whether rows are about an outage that began after the one of others was over.

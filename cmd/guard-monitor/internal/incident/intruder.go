@@ -153,32 +153,3 @@ func (f Facts) shardNodes() map[string]bool {
 	}
 	return nodes
 }
-
-// outage explains why an instance could not acquire locks: by what happened to
-// Redis, else by the instance's own trouble.
-func (f Facts) outage(own Cause, sure Confidence) Explanation {
-	rows := []Evidence{f.itself()}
-	w := window{f.Event.CaughtAt.Add(-degradedFor), f.Event.CaughtAt}
-	x, found := f.fault(w)
-	if now, away := f.still(w); !found || x.cause == Eviction || away && now.after(x) {
-		x, found = now, away
-	}
-	if found && x.cause == Partition { // whose place another node may have taken since
-		x = f.succeeded(x)
-	}
-	if found {
-		return f.by(x, Medium, rows)
-	}
-	if e, ok := f.stopped(w); ok {
-		if own == Unreachable {
-			sure = Low
-		}
-		x := fault{at: e.At, rows: []watch.Entry{e}}
-		return Explanation{Cause: own, Confidence: sure, Evidence: append(rows, f.rows(x)...)}
-	}
-	health, healthy := f.health(w)
-	if !healthy && own == Unreachable {
-		sure = Low
-	}
-	return Explanation{Cause: own, Confidence: sure, Evidence: append(rows, health)}
-}

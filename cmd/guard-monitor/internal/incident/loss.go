@@ -82,7 +82,7 @@ func (f Facts) unreachable(w window, rows []Evidence) Explanation {
 	if !healthy {
 		return f.unknown(rows...)
 	}
-	return Explanation{Cause: Partition, Confidence: Medium, Evidence: rows}
+	return Explanation{Cause: Partition, Confidence: Medium, Evidence: rows, Everywhere: true} // the cut is at the instance
 }
 
 // late reports whether the event was caught when the lock, had it never been
@@ -124,7 +124,12 @@ func (f Facts) because(x fault, rows []Evidence) Explanation {
 
 // by is the explanation by a fault, as sure as is said.
 func (f Facts) by(x fault, sure Confidence, rows []Evidence) Explanation {
-	return Explanation{Cause: x.cause, Confidence: sure, Evidence: append(rows, f.rows(x)...), Everywhere: f.everywhere(x)}
+	others := f.alsoFailed(x)
+	rows = append(rows, f.rows(x)...)
+	for _, e := range others {
+		rows = append(rows, Evidence{At: e.At, Node: e.Node, Kind: Seen, Entry: &e, For: f.before(e.At)})
+	}
+	return Explanation{Cause: x.cause, Confidence: sure, Evidence: rows, Everywhere: len(others) > 0}
 }
 
 func (f Facts) unknown(rows ...Evidence) Explanation {

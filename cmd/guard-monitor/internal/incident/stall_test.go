@@ -1,6 +1,7 @@
 package incident_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -15,12 +16,17 @@ var shards = []struct{ name, master string }{{"0-5460", "10.0.0.2:6379"}, {shard
 // sendEach stores an event of a lock of each shard.
 func (b *bench) sendEach(change func(*notify.Event)) {
 	b.t.Helper()
-	for n, s := range shards {
+	for n := range shards {
 		b.send("order:1", func(ev *notify.Event) {
 			change(ev)
-			ev.Place = notify.Place{Node: s.master, Slot: n * 5461}
+			onShard(n)(ev)
 		})
 	}
+}
+
+// onShard moves an event to the shard.
+func onShard(n int) func(*notify.Event) {
+	return func(ev *notify.Event) { ev.Place = notify.Place{Node: shards[n].master, Slot: n * 5461} }
 }
 
 func withoutLock(ev *notify.Event) {
@@ -36,29 +42,47 @@ func TestOneStallIsOneIncident(t *testing.T) {
 			e.Names = map[string]string{watch.Role: "master"}
 		}))
 	}
+	stopped := func(b *bench, list ...int) {
+		for _, n := range list {
+			b.saw(on(shards[n].master, entry(watch.ClusterDown, -3, func(e *watch.Entry) { e.Shard = shards[n].name })))
+		}
+	}
 	for name, tt := range map[string]struct {
-		happens   func(*bench)
-		cause     incident.Cause
-		incidents int
-		shard     string
+		happens func(*bench)
+		cause   incident.Cause
+		shard   string
+		rows    []int // the shards that the evidence has rows of
 	}{
-		"the instance":   {func(b *bench) { b.sendEach(expired) }, incident.Overrun, 1, ""},
-		"another writer": {func(b *bench) { b.sendEach(intruded) }, incident.Bypass, 1, ""},
+		"the instance":   {func(b *bench) { b.sendEach(expired) }, incident.Overrun, "", nil},
+		"another writer": {func(b *bench) { b.sendEach(intruded) }, incident.Bypass, "", nil},
+		"the network":    {func(b *bench) { b.sendEach(withoutLock) }, incident.Unreachable, "", []int{0, 1, 2}},
+		"no renewals":    {func(b *bench) { b.sendEach(unrenewed) }, incident.Partition, "", nil},
 		"works without": {func(b *bench) {
 			b.sendEach(func(ev *notify.Event) { withoutLock(ev); ev.Verdict = notify.VerdictDegraded })
-		}, incident.DegradedPeer, 1, ""},
-		"all of Redis":    {func(b *bench) { died(b, -2, 0); died(b, -1, 1); died(b, -2, 2); b.sendEach(withoutLock) }, incident.Restart, 1, ""},
-		"all, one by one": {func(b *bench) { b.sendEach(withoutLock); b.round(0); died(b, -2, 0); died(b, -1, 1); died(b, -2, 2) }, incident.Restart, 1, ""},
+		}, incident.DegradedPeer, "", nil},
+		"all of Redis":    {func(b *bench) { died(b, -2, 0); died(b, -1, 1); died(b, -2, 2); b.sendEach(withoutLock) }, incident.Restart, "", []int{0, 1, 2}},
+		"all, one by one": {func(b *bench) { b.sendEach(withoutLock); b.round(0); died(b, -2, 0); died(b, -1, 1); died(b, -2, 2) }, incident.Restart, "", []int{0, 1, 2}},
 		"all, back by turns": {func(b *bench) {
 			died(b, -50, 0)
 			died(b, -49, 1)
 			died(b, -50, 2)
 			b.saw(on(shards[0].master, restartOver(-51, -5)))
 			b.sendEach(withoutLock)
-		}, incident.Restart, 1, ""},
-		"one shard":        {func(b *bench) { died(b, -2, 1); b.send("order:1", withoutLock) }, incident.Restart, 1, shard},
-		"at another time":  {func(b *bench) { died(b, -300, 0); died(b, -2, 1); b.send("order:1", withoutLock) }, incident.Restart, 1, shard},
-		"beside a replica": {func(b *bench) { b.saw(on(elsewhere, down(-2, 1))); died(b, -2, 1); b.send("order:1", withoutLock) }, incident.Restart, 1, shard},
+		}, incident.Restart, "", []int{0, 1, 2}},
+		"one stops all": {func(b *bench) { died(b, -20, 1); stopped(b, 0, 2); b.sendEach(withoutLock) }, incident.Restart, shard, []int{1}},
+		"one stops all, seen late": {func(b *bench) { b.sendEach(withoutLock); b.round(0); died(b, -2, 1); stopped(b, 0, 2) },
+			incident.Restart, shard, []int{1}},
+		"two stop one": {func(b *bench) { died(b, -20, 1); died(b, -19, 2); stopped(b, 0); b.sendEach(withoutLock) },
+			incident.Restart, "", []int{1, 2}},
+		"one stops others": {func(b *bench) {
+			died(b, -20, 1)
+			stopped(b, 0)
+			b.send("order:1", func(ev *notify.Event) { withoutLock(ev); onShard(0)(ev) })
+		},
+			incident.Restart, shard, []int{0, 1}},
+		"one shard":        {func(b *bench) { died(b, -2, 1); b.send("order:1", withoutLock) }, incident.Restart, shard, []int{1}},
+		"at another time":  {func(b *bench) { died(b, -300, 0); died(b, -2, 1); b.send("order:1", withoutLock) }, incident.Restart, shard, []int{1}},
+		"beside a replica": {func(b *bench) { b.saw(on(elsewhere, down(-2, 1))); died(b, -2, 1); b.send("order:1", withoutLock) }, incident.Restart, shard, []int{1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -67,6 +91,7 @@ func TestOneStallIsOneIncident(t *testing.T) {
 			tt.happens(b)
 			b.round(time.Minute)
 			open := 0
+			var evidence string
 			for _, i := range b.all() {
 				if !i.State.Open() {
 					continue
@@ -74,15 +99,30 @@ func TestOneStallIsOneIncident(t *testing.T) {
 				if tt.cause == incident.Restart && len(b.all()) > 1 && i.Severity() != "critical" { // several reports are in it
 					t.Errorf("the incident is %s", i.Severity())
 				}
+				evidence = rowsOf(i)
 				if open++; i.Cause != tt.cause || i.Shard != tt.shard || i.Cluster != "main" {
 					t.Errorf("incident %s in %q of %q, want %s in %q", i.Cause, i.Shard, i.Cluster, tt.cause, tt.shard)
 				}
 			}
-			if open != tt.incidents {
-				t.Errorf("%d incidents, want %d", open, tt.incidents)
+			if open != 1 {
+				t.Errorf("%d incidents, want 1", open)
+			}
+			for _, n := range tt.rows {
+				if !strings.Contains(evidence, shards[n].master) {
+					t.Errorf("the evidence lacks %s:\n%s", shards[n].master, evidence)
+				}
 			}
 		})
 	}
+}
+
+// rowsOf is the evidence of an incident, a line for each row.
+func rowsOf(i incident.Incident) string {
+	var text strings.Builder
+	for _, e := range i.Evidence {
+		text.WriteString(e.Node + " " + said(e) + "\n")
+	}
+	return text.String()
 }
 
 // Operations that are refused are an effect: they escalate, and are urgent as soon as they go on.
