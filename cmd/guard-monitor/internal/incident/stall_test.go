@@ -158,3 +158,21 @@ func TestRefusedOperationsAreUrgent(t *testing.T) {
 		t.Errorf("an event of 10 refused operations is %s", got)
 	}
 }
+
+// What has failed since an incident came back is counted by itself.
+func TestCountsOfAReturn(t *testing.T) {
+	b := newBench(t)
+	fail := func(n int) incident.Counts {
+		t.Helper()
+		b.send("order:1", func(ev *notify.Event) { ev.Count = n })
+		b.round(time.Second)
+		return b.incidents(1)[0].Counts()
+	}
+	if got := fail(40); got != (incident.Counts{Failures: 40}) {
+		t.Errorf("counts %+v, want 40 failures", got)
+	}
+	b.pass(11 * time.Minute)
+	if got := fail(3); got != (incident.Counts{Failures: 3}) {
+		t.Errorf("counts after the return %+v, want 3 failures", got)
+	}
+}
