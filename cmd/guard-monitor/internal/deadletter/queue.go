@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,12 +16,13 @@ import (
 	"github.com/belaygo/belay/internal/wait"
 )
 
-// MaxLetters is how many letters one call reads at most.
+// MaxLetters is how many letters List returns at most.
 const MaxLetters = 1000
 
 // List returns the letters that are in the queue, at most limit (and at most
 // MaxLetters), and how many there are.
 func List(ctx context.Context, brokerURL string, limit int) (letters []Letter, total int, err error) {
+	limit = min(limit, MaxLetters)
 	total, err = visit(ctx, brokerURL, func(box *mailbox, d *amqp.Delivery) (bool, error) {
 		letters = append(letters, letter(d, box.user))
 		return len(letters) < limit, nil
@@ -28,8 +30,21 @@ func List(ctx context.Context, brokerURL string, limit int) (letters []Letter, t
 	return letters, total, err
 }
 
+// Find returns the letters of the queue that have one of the ids, by their id.
+func Find(ctx context.Context, brokerURL string, ids []string) (map[string]Letter, error) {
+	found := make(map[string]Letter)
+	_, err := visit(ctx, brokerURL, func(box *mailbox, d *amqp.Delivery) (bool, error) {
+		if l := letter(d, box.user); slices.Contains(ids, l.ID) {
+			found[l.ID] = l
+		}
+		return len(found) < len(ids), nil
+	})
+	return found, err
+}
+
 // Replay publishes the letters that pick chooses to where they were first
-// published, and takes them out of the queue. It returns how many.
+// published, and takes them out of the queue. It returns how many. All letters of the queue
+// are read: those that stay do not hide those that come after them.
 func Replay(ctx context.Context, brokerURL string, pick func(*Letter) bool) (replayed int, err error) {
 	_, err = visit(ctx, brokerURL, func(box *mailbox, d *amqp.Delivery) (bool, error) {
 		l := letter(d, box.user)
@@ -66,7 +81,7 @@ func visit(ctx context.Context, brokerURL string, each func(*mailbox, *amqp.Deli
 	box.user = session.User
 	defer session.Close()
 	defer box.giveBack(ctx)
-	for range min(box.total, MaxLetters) {
+	for range box.total {
 		if ctx.Err() != nil {
 			return box.total, ctx.Err()
 		}

@@ -2,6 +2,8 @@ package deadletter_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"net/url"
 	"slices"
@@ -121,6 +123,32 @@ func TestReplayKeepsALetterWhileTheQueueIsMissing(t *testing.T) {
 	}
 }
 
+// Letters that stay hide none of those behind them, however many they are.
+func TestLettersBehindMany(t *testing.T) {
+	broker, ch := withDead(t)
+	const many = deadletter.MaxLetters + 1
+	for range many {
+		err := ch.PublishWithContext(t.Context(), "", intake.DeadQueue, true, false, amqp.Publishing{Body: []byte("no event")})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	testwait.Until(t, "the letters are there", func() bool { return count(t, ch, intake.DeadQueue) == many })
+	kill(t, ch, event(t))
+	testwait.Until(t, "one letter more", func() bool { return count(t, ch, intake.DeadQueue) == many+1 })
+
+	sum := sha256.Sum256([]byte(event(t)))
+	id := hex.EncodeToString(sum[:])[:12]
+	found, err := deadletter.Find(t.Context(), broker, []string{id, "nobody"})
+	if err != nil || len(found) != 1 || found[id].Event.Service != "orders" {
+		t.Errorf("Find = %v, %v", found, err)
+	}
+	if n, err := deadletter.Replay(t.Context(), broker, func(l *deadletter.Letter) bool { return l.ID == id }); n != 1 || err != nil {
+		t.Errorf("Replay = %d, %v", n, err)
+	}
+	testwait.Until(t, "the others are there", func() bool { return count(t, ch, intake.DeadQueue) == many })
+}
+
 // Letters that die again are not replayed for ever.
 func TestReplayDiesAgain(t *testing.T) {
 	broker, ch := withDead(t, "no event", "no event")
@@ -178,24 +206,28 @@ func withDead(t *testing.T, bodies ...string) (string, *amqp.Channel) {
 		t.Fatal(err)
 	}
 	for _, body := range bodies {
-		err := ch.PublishWithContext(t.Context(), rabbit.Exchange, "event.overlap", true, false, amqp.Publishing{
-			MessageId: "m1", Headers: amqp.Table{"kept": "yes"}, Body: []byte(body),
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	for range bodies {
-		testwait.Until(t, "a message is there", func() bool {
-			d, ok, err := ch.Get(rabbit.Queue, false)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return ok && d.Reject(false) == nil
-		})
+		kill(t, ch, body)
 	}
 	testwait.Until(t, "all are dead letters", func() bool { return count(t, ch, intake.DeadQueue) == len(bodies) })
 	return broker, ch
+}
+
+// kill publishes a message and makes a dead letter of it.
+func kill(t *testing.T, ch *amqp.Channel, body string) {
+	t.Helper()
+	err := ch.PublishWithContext(t.Context(), rabbit.Exchange, "event.overlap", true, false, amqp.Publishing{
+		MessageId: "m1", Headers: amqp.Table{"kept": "yes"}, Body: []byte(body),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	testwait.Until(t, "a message is there", func() bool {
+		d, ok, err := ch.Get(rabbit.Queue, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ok && d.Reject(false) == nil
+	})
 }
 
 func count(t *testing.T, ch *amqp.Channel, queue string) int {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/text"
 )
 
 // MaxServices is how many services one sender may make known. Forget makes room.
@@ -31,6 +32,16 @@ func introduce(ctx context.Context, tx *sql.Tx, service, sender string) error {
 		return fmt.Errorf("service %.80q: %w", service, ErrManyServices)
 	}
 	return err
+}
+
+// Made reports whether a service is known, and how many services a sender has made known.
+func (s *Store) Made(ctx context.Context, service, sender string) (known bool, made int, err error) {
+	err = s.read.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM services WHERE service = ?),
+		(SELECT count(*) FROM services WHERE sender = ?)`, text.Clip(service, MaxText), text.Clip(sender, MaxText)).Scan(&known, &made)
+	if err != nil {
+		return false, 0, fmt.Errorf("read services: %w", err)
+	}
+	return known, made, nil
 }
 
 // Forget deletes the heartbeats and switches of the services that a pattern matches, in
