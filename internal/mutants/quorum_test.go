@@ -78,4 +78,12 @@ var quorumMutants = []mutant{
 		tests:  "lock/quorumlock TestLossIsWatchedWhereItCanBe",
 		panics: true,
 	},
+	{
+		name:  "quorum-undoes-loudly",
+		loses: "While a majority is away, waiters wake each other by what they take in vain.",
+		file:  "lock/quorumlock/ballot.go",
+		old:   `, Quiet: true}`,
+		new:   `}`,
+		tests: "lock/quorumlock TestAcquireInVainWakesNobody",
+	},
 }

@@ -161,4 +161,12 @@ var redisMutants = []mutant{
 		new:   `return 0`,
 		tests: "lock/redislock TestServerTracksFewKeys",
 	},
+	{
+		name:  "quiet-release-is-loud",
+		loses: "Waiters of a quorum or a switch wake each other by what they take in vain.",
+		file:  "lock/redislock/release.go",
+		old:   `	if r.Quiet {`,
+		new:   `	if r.Quiet && r.Mark > 0 {`,
+		tests: "lock/redislock TestQuietRelease",
+	},
 }

@@ -105,4 +105,28 @@ var switchMutants = []mutant{
 		new:   `range e.look().holding(e.now())[:1] {`,
 		tests: "lock/switchlock TestLossIsReportedWhileLocksMove",
 	},
+	{
+		name:  "waiters-wake-themselves",
+		loses: "While locks move, a waiter asks both engines thousands of times a second for a lock that one of them does not grant.",
+		file:  "lock/switchlock/acquire.go",
+		old:   `		partial.Partial = true`,
+		new:   `		partial.Partial = false`,
+		tests: "lock/switchlock TestWaitersDoNotStorm",
+	},
+	{
+		name:  "switch-undoes-loudly",
+		loses: "While locks move, waiters wake each other by what they take in vain.",
+		file:  "lock/switchlock/acquire.go",
+		old:   `r.Mark, r.Quiet = 0, true`,
+		new:   `r.Mark, r.Quiet = 0, false`,
+		tests: "lock/switchlock TestAcquireInVainWakesNobody",
+	},
+	{
+		name:  "tokens-of-late-processes",
+		loses: "After a switch to etcd or ZooKeeper a store that compares tokens refuses every holder for hours.",
+		file:  "lock/switchlock/to.go",
+		old:   `newest+lead(r.Lease, token)`,
+		new:   `newest`,
+		tests: "lock/switchlock TestTokensGrowForLateProcesses",
+	},
 }
