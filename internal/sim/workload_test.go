@@ -3,7 +3,6 @@ package sim
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -347,54 +346,3 @@ func (o *op) look(key string, step int) {
 func (o *op) number() int64 { return numberOf(o.key) }
 
 func numberOf(key string) int64 { return int64(key[0]-'k') + 1 }
-
-// caller makes operations one after the other.
-func (p *process) caller(ops []*op) {
-	defer func() {
-		p.w.mu.Lock()
-		p.callers--
-		p.w.mu.Unlock()
-		if !p.w.gate.isDead(p) {
-			p.w.gate.wake()
-		}
-	}()
-	for _, o := range ops {
-		background, giveUp := context.WithCancel(context.Background())
-		defer giveUp()
-		p.w.mu.Lock()
-		o.giveUp = giveUp
-		p.w.mu.Unlock()
-		ctx := callerContext{background, o}
-		if !p.pause(ctx, o, fmt.Sprintf("DO %s %s", o.work.name, o.key)) {
-			return
-		}
-		o.began = p.w.step
-		begun := time.Now()
-		err := p.perform(ctx, o)
-		if p.w.gate.isDead(p) {
-			return
-		}
-		o.err, o.took, o.returned = err, time.Since(begun), time.Now()
-		p.w.mu.Lock()
-		p.w.returned = append(p.w.returned, o)
-		p.w.mu.Unlock()
-	}
-}
-
-// perform makes an operation, whose panic is an error of its caller's.
-func (p *process) perform(ctx context.Context, o *op) (err error) {
-	defer func() {
-		if r := recover(); r == any(errPanic) {
-			err = errPanic
-		} else if r != nil {
-			panic(r)
-		}
-	}()
-	return o.work.run(ctx, p, o)
-}
-
-// pause is a moment in which the scheduler may let others go first. It returns false if
-// the process was killed.
-func (p *process) pause(ctx context.Context, o *op, text string) bool {
-	return p.w.gate.pass(&call{process: p, op: o, actor: o.name, text: text, ctx: context.WithoutCancel(ctx)}) == executed
-}
