@@ -89,17 +89,17 @@ func none(*session, []any) (*result, error) { return &result{}, nil }
 
 // facts says that a table has transactions, and nothing that writes other rows.
 func facts(*session, []any) (*result, error) {
-	return table1("transactional,triggers,alters,cascades", []any{true, false, false, false})
+	return table1("transactional,triggers,alters,cascades,rewritten", []any{true, false, false, false, ""})
 }
 
 // indexes lists those of the table whose name is in the arguments, which have "" for a
 // schema.
 func indexes(s *session, args []any) (*result, error) {
-	res, err := table1("name,col,partial")
+	res, err := table1("name,col,prim,flaw")
 	for _, a := range args {
 		if t := s.db.tables[a.(string)]; t != nil {
 			for _, i := range t.indexes {
-				res.rows = append(res.rows, []any{i.name, t.columns[i.column].name, false})
+				res.rows = append(res.rows, []any{i.name, t.columns[i.column].name, i.primary(), ""})
 			}
 			break
 		}
