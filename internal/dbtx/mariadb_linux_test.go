@@ -13,7 +13,9 @@ import (
 	"time"
 
 	"github.com/go-sql-driver/mysql"
+	"gorm.io/gorm"
 
+	"github.com/belaygo/belay/internal/dbtx"
 	"github.com/belaygo/belay/internal/teststack"
 )
 
@@ -132,4 +134,15 @@ func (m *mariaDB) DelayBinlog(tb testing.TB, d time.Duration) {
 	tb.Helper()
 	log := filepath.Join(m.dir, "data", "binlog.000001")
 	inject(tb, m.process.Process.Pid, log, "fdatasync:delay_enter="+strconv.FormatInt(d.Microseconds(), 10))
+}
+
+// beginHasty begins a transaction that gives up a silent database after 300 ms. A new server on a
+// machine that has other work may take longer to describe the table of a row: that is known by then.
+func beginHasty(t *testing.T, db *gorm.DB, row any) *dbtx.Tx {
+	t.Helper()
+	tx := begin(t, db, dbtx.Options{})
+	wantNil(t, tx.Protect(row))
+	wantNil(t, tx.DB().Create(row).Error)
+	tx.Rollback()
+	return begin(t, db, dbtx.Options{EndTimeout: 300 * time.Millisecond})
 }

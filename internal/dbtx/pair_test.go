@@ -73,7 +73,7 @@ func (p *pair) changes(t *testing.T, id int64) []change {
 // begin begins a transaction and makes the change in it.
 func (p *pair) begin(t *testing.T, c change, byRows bool) *dbtx.Tx {
 	t.Helper()
-	tx := begin(t, p.db, dbtx.Options{EndTimeout: 300 * time.Millisecond})
+	tx := begin(t, p.db, dbtx.Options{EndTimeout: time.Second})
 	if byRows {
 		tx.ByRows()
 	}

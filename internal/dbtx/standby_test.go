@@ -17,7 +17,7 @@ func TestResolveAwaitsTheStandby(t *testing.T) {
 	db := testdb.OpenPostgres(t, teststack.StartPostgres(t, "standby"))
 	prepare(t, db)
 	wantNil(t, db.Create(&Stock{ID: 1, Left: 5}).Error)
-	tx := begin(t, db, dbtx.Options{EndTimeout: 300 * time.Millisecond})
+	tx := begin(t, db, dbtx.Options{EndTimeout: time.Second})
 	wantNil(t, tx.Protect(&Stock{ID: 1}))
 	wantNil(t, tx.DB().Delete(&Stock{ID: 1, Version: 1}).Error)
 	wantNil(t, db.Exec("ALTER SYSTEM SET synchronous_standby_names = 'nobody'").Error)

@@ -50,7 +50,7 @@ func TestResolveOnTheWriter(t *testing.T) {
 // effect.
 func committedUnanswered(t *testing.T, server *mariaDB, db *gorm.DB, no string) *dbtx.Tx {
 	t.Helper()
-	tx := begin(t, db, dbtx.Options{EndTimeout: 300 * time.Millisecond})
+	tx := beginHasty(t, db, &Order{No: no})
 	wantNil(t, tx.Protect(&Order{No: no}))
 	wantNil(t, tx.DB().Create(&Order{No: no}).Error)
 	stop := server.DelayLog(t, time.Second)
