@@ -74,7 +74,7 @@ failpoints: ## a process dies at every step, on three databases; ON=mysql BELAY_
 
 .PHONY: model
 model: ## every state of the protocol, made small, in all orders: a minute
-	@BELAY_MODEL=full go test -count=1 -v -run '^TestModel$$' ./internal/model ./lock/switchlock | $(said)
+	@BELAY_MODEL=full go test -count=1 -v -timeout 1h -run '^TestModel$$' ./internal/model ./lock/switchlock | $(said)
 
 .PHONY: sim
 sim: ## lock, guard and outbox on simulated servers, schedule by schedule; SIM=5m, SEED=1 repeats one, BELAY_SIM_FROM=1 BELAY_SIM_TO=12000
