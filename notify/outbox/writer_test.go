@@ -209,7 +209,7 @@ func TestManyCallersDuringAnOutageShareTheLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	var relay recorder
-	o := open(t, db, outbox.Config{Relay: &relay}.With(outbox.Limits{WriteTimeout: 3 * time.Second, PollInterval: time.Hour}))
+	o := open(t, db, outbox.Config{Relay: &relay}.With(outbox.Limits{WriteTimeout: 9 * time.Second, PollInterval: time.Hour}))
 	var events []notify.Event
 	var numbers []int
 	for n := range 1200 { // more than fit into two INSERTs
