@@ -73,6 +73,7 @@ var schemas = map[string][]string{
 	"mysql": {
 		"CREATE TABLE orders (id BIGINT AUTO_INCREMENT, no VARCHAR(64), PRIMARY KEY (id), UNIQUE INDEX idx_orders_no (no))",
 		"CREATE TABLE labels (code VARCHAR(64) NOT NULL, amount BIGINT, PRIMARY KEY (code))",
+		"CREATE TABLE notes (id BIGINT AUTO_INCREMENT, op VARCHAR(64), PRIMARY KEY (id))",
 		"CREATE TABLE stocks (id BIGINT NOT NULL, `left` BIGINT, version BIGINT, PRIMARY KEY (id))",
 		"CREATE TABLE wares (id BIGINT NOT NULL, `left` BIGINT, version BIGINT, stamp BIGINT, PRIMARY KEY (id))",
 		"CREATE TABLE accounts (id BIGINT NOT NULL, `left` BIGINT, names VARCHAR(250), version BIGINT, PRIMARY KEY (id))",
@@ -81,6 +82,7 @@ var schemas = map[string][]string{
 	"postgres": {
 		"CREATE TABLE orders (id BIGSERIAL, no VARCHAR(64), PRIMARY KEY (id), CONSTRAINT idx_orders_no UNIQUE (no))",
 		"CREATE TABLE labels (code VARCHAR(64) NOT NULL, amount BIGINT, PRIMARY KEY (code))",
+		"CREATE TABLE notes (id BIGSERIAL, op VARCHAR(64), PRIMARY KEY (id))",
 		`CREATE TABLE stocks (id BIGINT NOT NULL, "left" BIGINT, version BIGINT, PRIMARY KEY (id))`,
 		`CREATE TABLE wares (id BIGINT NOT NULL, "left" BIGINT, version BIGINT, stamp BIGINT, PRIMARY KEY (id))`,
 		`CREATE TABLE accounts (id BIGINT NOT NULL, "left" BIGINT, names VARCHAR(250), version BIGINT, PRIMARY KEY (id))`,
@@ -193,6 +195,9 @@ type dbGate struct {
 
 // Pass has the scheduler decide what becomes of a statement.
 func (g dbGate) Pass(ctx context.Context, s simdb.Call) simdb.Fate {
+	if of, ok := ctx.Value(strayKey{}).(*stray); ok {
+		return of.sent(s)
+	}
 	c := &call{process: g.p, text: brief(s.Text), sql: s.Text, ctx: ctx, db: &s, cuts: true}
 	c.op, c.actor = g.p.actor(ctx, g.p.background)
 	c.conn = g.p.name + "/" + fmt.Sprint(s.Conn)

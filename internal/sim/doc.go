@@ -47,6 +47,14 @@
 // Each answer is compared with the one that was stored in a life that its caller may have
 // seen.
 //
+// # Strays
+//
+// Some operations leave a goroutine behind, whose statement races with the end of the
+// transaction. It pauses between its admission and its sending. A connection executes one
+// statement at a time, and whoever waits for it waits for a mutex, which a scheduler of a
+// bubble must not see. So a statement that was admitted is sent at a moment when its connection
+// is idle, or right behind the COMMIT or ROLLBACK.
+//
 // # The verdict
 //
 // The history has what the servers know: when a lock was granted and lost, which
@@ -87,6 +95,7 @@
 //	S7   a COMMIT of a claim is of unknown outcome only if the database can't be asked
 //	S8   nobody is told of a business conflict who has none
 //	S9   nobody is told that the lock is unavailable whose own time was too short for an answer
+//	S10  no statement of a goroutine that outlives its operation is committed alone
 //
 // # More
 //

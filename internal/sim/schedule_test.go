@@ -113,7 +113,7 @@ func (w *world) run() {
 	for {
 		synctest.Wait()
 		w.settle()
-		calls := w.gate.calls()
+		calls := sendable(w.gate.calls())
 		if w.done() {
 			w.settleDown()
 			for len(w.ghosts) > 0 { // a server does not keep a session for ever whose client has gone
@@ -327,6 +327,7 @@ func (w *world) decide(do action, c *call) {
 	if do == run && c.text == enters {
 		w.entered(c.op)
 	}
+	w.follow(c)
 	switch do {
 	case run:
 		w.gate.decide(c, w.execute(c))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"gorm.io/gorm"
@@ -46,6 +47,8 @@ type workload struct {
 	keyed bool
 	// named is a keyed one whose rows are named under the key, which it takes, too
 	named bool
+	// strays is one that leaves a goroutine behind
+	strays bool
 }
 
 // change is a workload that applies a Change.
@@ -113,7 +116,7 @@ var workloads = append([]*workload{
 			return order(tx, o)
 		})
 	}},
-}, append(transfers(), requests()...)...)
+}, slices.Concat(transfers(), requests(), straying())...)
 
 func order(tx *gorm.DB, o *op) error { return tx.Create(&Order{No: o.key}).Error }
 
@@ -188,6 +191,7 @@ var themes = [][]string{
 	{"once: decline", "once: take or decline", "once: take"},
 	{"once: panic", "once: take or refusal", "once: take"},
 	{"once: transfer", "once: take", "transfer"},
+	{"stray order", "stray order or refusal"},
 }
 
 func workloadOf(name string) *workload {
@@ -248,6 +252,9 @@ func newPlan(seed uint64) plan {
 	p.outbox = p.outbox || theme[0] != "hold" && r.IntN(16) == 0
 	if !p.outbox && r.IntN(12) == 0 { // the relay sets the isolation of its next transaction, which is another session's then
 		p.knobs.Pooler = 3
+	}
+	if workloadOf(theme[0]).strays { // whose statements wait for a mutex while a COMMIT is under way
+		p.knobs = simdb.Knobs{}
 	}
 	crew := workloadOf(theme[0]).combines
 	if workloadOf(theme[0]).other != nil {
