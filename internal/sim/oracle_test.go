@@ -380,8 +380,11 @@ func (w *world) checkOverlaps(k *commit) {
 			continue
 		}
 		first, key := w.history.firstOfLast(o), o.keyOf(k.row)
-		_, conflict := errors.AsType[*dbguard.ConflictError](o.err)
-		if k.step > o.ended || !conflict && !o.answer.Replayed || !o.met(k) {
+		conflict, refused := errors.AsType[*dbguard.ConflictError](o.err)
+		if k.step > o.ended || !refused && !o.answer.Replayed || !o.met(k) {
+			continue
+		}
+		if served := o.answer.Replayed || conflict.Subject == dbguard.ClaimRow; served && !o.claims(k.row) { // it got no further
 			continue
 		}
 		if key == "" || o.claims(k.row) && o.held() != k.op.held() { // the lock says nothing about it
