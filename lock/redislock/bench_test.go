@@ -81,10 +81,13 @@ func inParallel(b *testing.B, callers int, cycle func(ctx context.Context, key, 
 
 // How long it takes from before a DEL is sent to the end of the holder's context.
 func BenchmarkLossReported(b *testing.B) {
-	server := teststack.StartRedis(b, teststack.Volatile)
-	for kind, addrs := range map[string][]string{"single": {server.Addr}, "cluster": teststack.Redis(b)} {
+	kinds := map[string]*redis.UniversalOptions{
+		"single":   {Addrs: []string{teststack.StartRedis(b, teststack.Volatile).Addr}},
+		"sentinel": {Addrs: startPair(b).sentinels, MasterName: "locks"},
+		"cluster":  {Addrs: teststack.Redis(b), IsClusterMode: true},
+	}
+	for kind, opts := range kinds {
 		b.Run(kind, func(b *testing.B) {
-			opts := &redis.UniversalOptions{Addrs: addrs, IsClusterMode: kind == "cluster"}
 			c := redis.NewUniversalClient(opts)
 			defer c.Close()
 			e := openWith(b, opts)

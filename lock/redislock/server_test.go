@@ -99,33 +99,33 @@ type pair struct {
 	watchers        []*teststack.RedisServer // at these addresses
 }
 
-func startPair(t *testing.T) pair {
-	t.Helper()
-	master := teststack.StartRedis(t, teststack.Volatile)
+func startPair(tb testing.TB) pair {
+	tb.Helper()
+	master := teststack.StartRedis(tb, teststack.Volatile)
 	_, port, _ := net.SplitHostPort(master.Addr)
-	replica := teststack.StartRedis(t, teststack.Volatile+"replicaof 127.0.0.1 "+port+"\n")
-	testwait.Until(t, "the replica follows", func() bool {
+	replica := teststack.StartRedis(tb, teststack.Volatile+"replicaof 127.0.0.1 "+port+"\n")
+	testwait.Until(tb, "the replica follows", func() bool {
 		role, err := replica.Do("role").Slice()
 		return err == nil && role[3] == "connected"
 	})
-	addrs, watchers := sentinels(t, port)
+	addrs, watchers := sentinels(tb, port)
 	return pair{master, replica, port, addrs, watchers}
 }
 
 // sentinels starts three that watch the master at a port, and waits until they
 // know each other and its replica.
-func sentinels(t *testing.T, port string) (addrs []string, all []*teststack.RedisServer) {
-	t.Helper()
+func sentinels(tb testing.TB, port string) (addrs []string, all []*teststack.RedisServer) {
+	tb.Helper()
 	for range 3 {
-		s := teststack.StartRedis(t, "sentinel monitor locks 127.0.0.1 "+port+" 2\n"+
+		s := teststack.StartRedis(tb, "sentinel monitor locks 127.0.0.1 "+port+" 2\n"+
 			"sentinel down-after-milliseconds locks 3000\nsentinel failover-timeout locks 3000\n", "--sentinel")
 		addrs, all = append(addrs, s.Addr), append(all, s)
 	}
 	for _, addr := range addrs {
 		client := redis.NewSentinelClient(&redis.Options{Addr: addr})
 		defer client.Close()
-		testwait.Until(t, "the sentinels know each other", func() bool {
-			m, err := client.Master(t.Context(), "locks").Result()
+		testwait.Until(tb, "the sentinels know each other", func() bool {
+			m, err := client.Master(tb.Context(), "locks").Result()
 			return err == nil && m["num-slaves"] == "1" && m["num-other-sentinels"] == "2"
 		})
 	}
