@@ -83,12 +83,15 @@ func waitersDoNotStorm(c *check) {
 			before[i] = n.acquires.Load() + n.releases.Load()
 		}
 		<-time.After(stormTime)
+		var sum int64
 		for i, n := range counts {
 			sent := n.acquires.Load() + n.releases.Load() - before[i]
+			sum += sent
 			if most := 2 * (int64(time.Since(begun)/shortest) + 2); sent > most {
 				c.Errorf("%q: a waiter made %d requests in %v, want %d at most", f, sent, stormTime, most)
 			}
 		}
+		c.Logf("%q: %.0f requests per waiter and second", f, float64(sum)/waiters/time.Since(begun).Seconds())
 		heal()
 		c.connect(1)
 		c.wantIs(c.Other.Renew(c.ctx(), []lock.Request{c.mine}, longTTL)[0], nil)
