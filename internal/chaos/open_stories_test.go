@@ -146,6 +146,17 @@ func openTales() []tale {
 			overlaps: 1, blind: 1,
 		},
 		{
+			name: "one that was proven hands its lock on, which is released, and is killed before it returns",
+			lines: map[string][]line{
+				"a": append(doubtful("a.0", "A", 10, 0, ""),
+					line{T: 15, At: called, Do: "a.1", Key: "k"}, line{T: 16, At: begun, Do: "a.1", Key: "k"},
+					line{T: 17, At: wrote, Do: "a.1"}, line{T: 18, At: ended, Do: "a.1"},
+					line{T: 19, At: release, Do: "a.1", Key: "k", Owner: "A"}, line{T: 20, At: released, Do: "a.1", Key: "k", Owner: "A", Result: "freed"}),
+				"b": story("b.0", "B", 25, 27, 30, 31, "freed"),
+			},
+			faults: []fault{{kill, "a", 40, 41}},
+		},
+		{
 			name:  "a commit without a lock and of unknown outcome takes effect long after Do has returned",
 			lines: map[string][]line{"a": without(unsure), "b": accuses(long)},
 		},

@@ -72,14 +72,14 @@ func (o overlap) reported() bool {
 // when Do returns. That is as long as the call had to report what becomes of its lock;
 // what it wrote may take effect later: see open.
 func (c *call) hold() (from, to int64) {
-	from, to = c.begun, cmp.Or(c.ended, c.returned)
+	from, to = c.begun, cmp.Or(c.ended, c.returned, c.died, math.MaxInt64)
 	if c.grant.calls[0] == c {
 		from = c.grant.granted
 	}
 	if last := c.grant.calls[len(c.grant.calls)-1]; c.grant.release > 0 && (last == c || to > c.grant.release) {
 		to = c.grant.release
 	}
-	return from, cmp.Or(to, c.died, math.MaxInt64)
+	return from, to
 }
 
 // over returns when the call's hold of the lock no longer matters: at its release. If the
