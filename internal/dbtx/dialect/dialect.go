@@ -3,6 +3,8 @@ package dialect
 import (
 	"context"
 	"database/sql"
+	"fmt"
+	"strings"
 
 	"github.com/belaygo/belay/internal/dbtx/sqltext"
 	"github.com/belaygo/belay/internal/doctor"
@@ -119,4 +121,21 @@ func Of(name string) (Dialect, bool) {
 // default.
 func (d Dialect) Statements(query string) []sqltext.Statement {
 	return sqltext.Split(query, map[string]sqltext.Grammar{"mysql": sqltext.MySQL, "postgres": sqltext.Postgres}[d.Name])
+}
+
+// Quote returns a name, which may have a schema before it, between quotes. It has none in it.
+func (d Dialect) Quote(name string) string {
+	quote := `"`
+	if d.Name == "mysql" {
+		quote = "`"
+	}
+	return quote + strings.ReplaceAll(name, ".", quote+"."+quote) + quote
+}
+
+// Mark returns the mark of the nth argument of a statement.
+func (d Dialect) Mark(n int) string {
+	if d.Name == "postgres" {
+		return fmt.Sprintf("$%d", n)
+	}
+	return "?"
 }
