@@ -14,6 +14,7 @@ import (
 	"github.com/belaygo/belay/internal/dbtx/protected"
 	"github.com/belaygo/belay/internal/dbtx/reader"
 	"github.com/belaygo/belay/internal/fail"
+	"github.com/belaygo/belay/internal/sqlfront"
 	"github.com/belaygo/belay/internal/wait"
 )
 
@@ -47,7 +48,7 @@ func begin(ctx context.Context, pool *sql.DB, d dialect.Dialect, known *database
 	}
 
 	fail.Point("dbtx/begun")
-	t := &Tx{conn: c, dialect: d, pool: pool, database: known, options: o, key: o.Key, keyless: o.Keyless}
+	t := &Tx{conn: c, raw: sqlfront.On(c), dialect: d, pool: pool, database: known, options: o, key: o.Key, keyless: o.Keyless}
 	c.Session.Begun = time.Now()
 	if known.sessions.Moved() {
 		t.notePooler()

@@ -61,7 +61,7 @@ type beside interface{ Beside() []string }
 
 func (t *Tx) protectClaim(key string, model any) error {
 	defer t.Under(key)()
-	m, err := t.front.Parse(t.ctx, model)
+	m, err := t.parse(model)
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ type database struct {
 	keys       protected.Keys
 	noSnapshot sync.Once
 	pooled     atomic.Bool // a pooler gives its transactions to any session
+	unjudged   sync.Map    // table name → true: an INSERT into it could not be judged
 }
 
 // databases has the database of each pool. gorm keeps plugins in a gorm.Config, so

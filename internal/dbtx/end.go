@@ -32,6 +32,9 @@ func (t *Tx) Commit() error {
 	} else {
 		_ = t.LeaveRoutine() // which poisons
 	}
+	if err := t.raw.Open(); err != nil {
+		t.Poison(err)
+	}
 	if err := t.usable(); err != nil {
 		t.conn.Give()
 		t.Rollback()
@@ -42,6 +45,7 @@ func (t *Tx) Commit() error {
 		return sql.ErrTxDone
 	}
 	t.conn.Refuse()
+	t.raw.End()
 	defer t.cancel()
 	returned := false
 	defer func() {
@@ -109,6 +113,7 @@ func (t *Tx) Rollback() {
 	t.cancel() // interrupts a statement that sends rows
 	t.conn.Close()
 	defer t.conn.Give()
+	t.raw.End()
 	t.conn.CloseRows()
 	_ = t.LeaveRoutine()
 	defer t.journal.Undo()

@@ -96,7 +96,12 @@ func (t *Tx) lookAfterDeadlock(rows []*protected.Row) {
 		return
 	}
 	defer t.conn.Give()
-	if t.hasEnded() {
+	t.lookNow(rows)
+}
+
+// lookNow does so for a caller that has the turn.
+func (t *Tx) lookNow(rows []*protected.Row) {
+	if t.dialect.Aborts || t.hasEnded() {
 		return
 	}
 	_ = t.inNewTransaction(func(ctx context.Context) error {

@@ -3,6 +3,8 @@ package dbtx
 import (
 	"log/slog"
 	"time"
+
+	"github.com/belaygo/belay/internal/sqlfront"
 )
 
 // Options adjust a guarded transaction. The zero value is useful.
@@ -29,6 +31,9 @@ type Options struct {
 	// Memory is shared by the attempts of one operation, so that a second one does not
 	// hide the first one's readings. Default: a new one.
 	Memory *Memory
+	// SQL is the handle by which the transaction is given to programs that write SQL. Default:
+	// none, and Tx.SQL returns an error.
+	SQL *sqlfront.Handle
 	// Logger receives warnings about the database and the keys. Default: none.
 	Logger *slog.Logger
 }

@@ -53,7 +53,7 @@ func (t *Tx) isKeyless() bool {
 // an error that matches ErrUnprotectable if there is no such index, and nil if there is no such
 // table.
 func (t *Tx) Protect(model any) error {
-	m, err := t.front.Parse(t.ctx, model)
+	m, err := t.parse(model)
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (t *Tx) Protect(model any) error {
 // It returns an error that matches ErrUnprotectable if a part of the key is zero, or if
 // the table has no unique index on just these columns.
 func (t *Tx) ProtectPrimary(model any) error {
-	m, err := t.front.Parse(t.ctx, model)
+	m, err := t.parse(model)
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (t *Tx) isThere(table string, indexes []catalogue.Index) (bool, error) {
 // unless exactly one index fits, and if model has a primary key that is not unique in the
 // table. Hooks of the model may still alter its values.
 func (t *Tx) ProtectNew(model any) error {
-	m, err := t.front.Parse(t.ctx, model)
+	m, err := t.parse(model)
 	if err != nil {
 		return err
 	}

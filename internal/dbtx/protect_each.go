@@ -48,7 +48,7 @@ func (t *Tx) ProtectEach(calls [][]NewRow) (apart []bool, err error) {
 // newRows identifies the rows that a call inserts.
 func (t *Tx) newRows(news []NewRow, call int) (rows []*protected.Row, err error) {
 	for _, n := range news {
-		m, err := t.front.Parse(t.ctx, n.Model)
+		m, err := t.parse(n.Model)
 		if err != nil {
 			return nil, err
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/belaygo/belay/internal/dbtx/pinned"
 	"github.com/belaygo/belay/internal/dbtx/protected"
 	"github.com/belaygo/belay/internal/dbtx/reader"
+	"github.com/belaygo/belay/internal/sqlfront"
 )
 
 // Tx is a guarded transaction; see the package documentation. Its methods are
@@ -20,6 +21,7 @@ import (
 type Tx struct {
 	front   front
 	conn    *pinned.Conn
+	raw     *sqlfront.Transaction // the connection as database/sql sees it
 	ctx     context.Context
 	cancel  context.CancelFunc
 	dialect dialect.Dialect

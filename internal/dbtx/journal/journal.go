@@ -91,6 +91,13 @@ func (j *Journal) Mark() {
 	j.marked = len(j.writes)
 }
 
+// MarkLast marks the last statement, after it was sent.
+func (j *Journal) MarkLast() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.marked = max(0, len(j.writes)-1)
+}
+
 // Classify records the kind of the marked statement.
 func (j *Journal) Classify(w Write) {
 	j.mu.Lock()

@@ -25,6 +25,11 @@ type Watcher interface {
 	LeaveRoutine() error
 	// Affected notes how many rows the last statements have written, as the server reports.
 	Affected(statements []sqltext.Statement, rows int64)
+	// Ready prepares for the judgement of statements of the driver's own interface.
+	Ready(statements []sqltext.Statement)
+	// Judge judges what a statement of the driver's own interface did, and returns the error
+	// that its caller gets.
+	Judge(r *Raw) error
 	// Learn notes an error that came with rows.
 	Learn(err error)
 	// Poison keeps the transaction from being committed.

@@ -17,6 +17,14 @@ type results struct {
 	mu   sync.Mutex
 	rows []*sql.Rows
 	row  []*sql.Row
+	raw  int // open rows of the driver's own interface
+}
+
+// addRaw counts n more open rows of the driver's own interface.
+func (r *results) addRaw(n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.raw += n
 }
 
 func (r *results) add(rows *sql.Rows) {
@@ -46,7 +54,7 @@ func (r *results) settle(learn func(error)) (open bool) {
 		}
 		return true
 	})
-	return len(r.rows) > 0
+	return len(r.rows)+r.raw > 0
 }
 
 // settleRow settles single rows, and reads and closes the open ones.

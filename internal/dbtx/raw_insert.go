@@ -1,0 +1,92 @@
+package dbtx
+
+import (
+	"database/sql/driver"
+	"reflect"
+	"strings"
+
+	"github.com/belaygo/belay/internal/dbtx/pinned"
+	"github.com/belaygo/belay/internal/dbtx/sqltext"
+	"github.com/belaygo/belay/internal/dbtx/statement"
+)
+
+// describe describes an INSERT with a list of values. It returns nil for any other statement,
+// and for one that can't be read.
+func describe(r *pinned.Raw, g sqltext.Grammar) *statement.Write {
+	in, ok := sqltext.ParseInsert(r.Query, g)
+	if !ok {
+		return nil
+	}
+	args := withoutOptions(r.Args)
+	n := len(in.Rows)
+	w := &statement.Write{How: statement.Plain, Table: in.Table, Model: listed{}, Given: n, Values: int64(n)}
+	for _, terms := range in.Rows {
+		w.Rows = append(w.Rows, statement.Row{Value: valuesOf(in, terms, args)})
+	}
+	return w
+}
+
+// valuesOf returns the values of a row of an INSERT. One that is not known is nil.
+func valuesOf(in sqltext.Insert, terms []sqltext.Term, args []driver.NamedValue) statement.Value {
+	return func(column string) any {
+		for i, name := range in.Columns {
+			if strings.EqualFold(name, column) {
+				return valueOf(terms[i], args, in.Marks)
+			}
+		}
+		return nil
+	}
+}
+
+func valueOf(t sqltext.Term, args []driver.NamedValue, marks int) any {
+	switch {
+	case t.Unknown:
+		return nil
+	case t.Name != "":
+		for _, a := range args {
+			if a.Name == t.Name {
+				return a.Value
+			}
+		}
+		return nil
+	case t.Arg == 0:
+		return t.Literal
+	case marks != len(args) || args[t.Arg-1].Name != "":
+		return nil // they are not what the text marks
+	}
+	return args[t.Arg-1].Value
+}
+
+// withoutOptions returns the arguments without those of pgx that are none, but options. They
+// come first.
+func withoutOptions(args []driver.NamedValue) []driver.NamedValue {
+	for len(args) > 0 {
+		t := reflect.TypeOf(args[0].Value)
+		if t == nil || !strings.HasSuffix(t.PkgPath(), "github.com/jackc/pgx/v5") {
+			return args
+		}
+		args = args[1:]
+	}
+	return nil
+}
+
+// listed is the model of rows whose values an INSERT lists.
+type listed struct{}
+
+// Table implements statement.Model.
+func (listed) Table() string { return "" }
+
+// Primary implements statement.Model.
+func (listed) Primary() []string { return nil }
+
+// Version implements statement.Model.
+func (listed) Version() string { return "" }
+
+// Stamp implements statement.Model.
+func (listed) Stamp() string { return "" }
+
+// Fills implements statement.Model: a value that is not known is no value of a protected row.
+func (listed) Fills(string, any) bool { return false }
+
+// Declares implements statement.Model.
+func (listed) Declares(statement.Model) bool { return false }

@@ -1,0 +1,68 @@
+package dbtx
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/belaygo/belay/internal/conflict"
+	"github.com/belaygo/belay/internal/dbtx/protected"
+	"github.com/belaygo/belay/internal/tablerow"
+)
+
+// parse returns a model, or a *tablerow.Row, as what names a row.
+func (t *Tx) parse(model any) (protected.Named, error) {
+	row, ok := model.(*tablerow.Row)
+	if !ok {
+		return t.front.Parse(t.ctx, model)
+	}
+	if row == nil {
+		return nil, fmt.Errorf("%w: a nil Row names none", conflict.ErrUnprotectable)
+	}
+	if row.Err != nil {
+		return nil, row.Err
+	}
+	if err := t.checkColumns(row); err != nil {
+		return nil, err
+	}
+	version, err := t.versionColumn(row)
+	if err != nil {
+		return nil, err
+	}
+	return t.front.ParseRow(t.ctx, row, version)
+}
+
+// checkColumns returns an error unless the table has the columns that name the row.
+func (t *Tx) checkColumns(row *tablerow.Row) error {
+	isThere, err := t.reader.Exists(row.Table)
+	switch {
+	case err != nil:
+		return err
+	case !isThere:
+		return fmt.Errorf("%w: there is no table %s", conflict.ErrUnprotectable, row.Table)
+	}
+	for _, name := range row.Columns {
+		column, err := t.reader.Column(row.Table, name)
+		switch {
+		case err != nil:
+			return err
+		case column.Name == "":
+			return fmt.Errorf("%w: %s has no column %s", conflict.ErrUnprotectable, row.Table, name)
+		}
+	}
+	return nil
+}
+
+// versionColumn returns the column of a row's version, "" if it has none. A column that only
+// has the usual name, but no integers, is none.
+func (t *Tx) versionColumn(row *tablerow.Row) (string, error) {
+	column, err := t.reader.Column(row.Table, row.VersionColumn())
+	switch isInteger := strings.Contains(strings.ToLower(column.Kind), "int"); {
+	case err != nil:
+		return "", err
+	case isInteger:
+		return column.Name, nil
+	case row.Version == "":
+		return "", nil
+	}
+	return "", fmt.Errorf("%w: %s has no column %s of integers", conflict.ErrUnprotectable, row.Table, row.Version)
+}

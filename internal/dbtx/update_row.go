@@ -1,0 +1,137 @@
+package dbtx
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/belaygo/belay/internal/conflict"
+	"github.com/belaygo/belay/internal/dbtx/catalogue"
+	"github.com/belaygo/belay/internal/dbtx/dialect"
+	"github.com/belaygo/belay/internal/dbtx/protected"
+	"github.com/belaygo/belay/internal/dbtx/statement"
+	"github.com/belaygo/belay/internal/rowversion"
+	"github.com/belaygo/belay/internal/tablerow"
+)
+
+// UpdateRow updates a row that is named by its table, and raises its version, if it has the
+// version still. set is what comes behind SET, with args for its arguments. An error of a row
+// that has another version, or none, is a [*conflict.Error].
+func (t *Tx) UpdateRow(ctx context.Context, row *tablerow.Row, version rowversion.Version, set string, args []any) error {
+	w, err := t.updating(row, version)
+	if err != nil {
+		return err
+	}
+	if err := t.before(w, (*Tx).follow); err != nil {
+		return err
+	}
+	t.journal.Mark()
+	res, err := t.conn.ExecContext(ctx, t.updateOf(w, row, set, len(args)), append(args[:len(args):len(args)], append(row.Values, int64(version))...)...)
+	var n int64
+	if err == nil {
+		n, err = res.RowsAffected()
+	}
+	t.noteWritten(w, n, err)
+	switch {
+	case dialect.IsChanged(err) && !errors.Is(err, ErrPoisoned):
+		t.judge.Doubt(err)
+		return err
+	case err != nil:
+		return err
+	case n == 0:
+		return t.stale(w)
+	}
+	return t.checkLimit(w)
+}
+
+// Changed returns the conflict of an UPDATE that has written n rows, or nil if that is the one
+// row. err is the UPDATE's own.
+func (t *Tx) Changed(row *tablerow.Row, version rowversion.Version, n int64, err error) error {
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	w, failed := t.updating(row, version)
+	switch {
+	case failed != nil:
+		return failed
+	case n == 1:
+		return nil
+	case n > 1:
+		err := fmt.Errorf("%w: %d rows of %s were written for one", conflict.ErrUnprotectable, n, row.Table)
+		t.Poison(err)
+		return err
+	}
+	return t.stale(w)
+}
+
+// Inserted returns the conflict of an INSERT that was to leave out a row that is there, and has
+// inserted n rows, or nil if that is the one row. err is the INSERT's own.
+func (t *Tx) Inserted(row *tablerow.Row, n int64, err error) error {
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	r, failed := t.row(row)
+	if failed != nil || n > 0 {
+		return failed
+	}
+	return t.judge.Duplicate(&statement.Write{
+		Table: row.Table, Model: listed{}, Given: 1, Values: 1, Rows: []statement.Row{{Value: r.Value}},
+	}, nil)
+}
+
+// row returns a row that is named by its table, whose columns are those of a unique index.
+func (t *Tx) row(row *tablerow.Row) (*protected.Row, error) {
+	m, err := t.parse(row)
+	if err != nil {
+		return nil, err
+	}
+	indexes, err := t.reader.Indexes(row.Table)
+	if err != nil {
+		return nil, err
+	}
+	if !catalogue.IsUnique(indexes, row.Columns) {
+		return nil, fmt.Errorf("%w: no unique index of %s has just the columns %s%s",
+			conflict.ErrUnprotectable, row.Table, catalogue.Listing(row.Columns), catalogue.Unusable(indexes))
+	}
+	return m.Row(row.Columns, protected.Row{}), nil
+}
+
+// updating describes an UPDATE of a row that has a version.
+func (t *Tx) updating(row *tablerow.Row, version rowversion.Version) (*statement.Write, error) {
+	r, err := t.row(row)
+	switch {
+	case err != nil:
+		return nil, err
+	case r.Model.Version() == "":
+		return nil, fmt.Errorf("%w: %s has no column %s of integers", rowversion.ErrVersion, row.Table, row.VersionColumn())
+	case version < 1:
+		return nil, fmt.Errorf("%w: a row of %s of version %d, the first one is 1", rowversion.ErrVersion, row.Table, version)
+	}
+	return &statement.Write{
+		Table: row.Table, Model: r.Model, Rows: []statement.Row{{Value: r.Value}}, Steps: 1,
+		Expected: []statement.Expected{{Value: r.Value, Key: r.Values, Version: version}},
+	}, nil
+}
+
+// stale returns the conflict of an UPDATE that matched no row.
+func (t *Tx) stale(w *statement.Write) error {
+	c := &conflict.Error{Kind: conflict.Stale, Table: w.Table}
+	c.Evidence.Version = w.Expected[0].Version
+	t.judge.Stale(w, c)
+	return c
+}
+
+// updateOf returns the text of an UPDATE of a row, whose own part has n arguments.
+func (t *Tx) updateOf(w *statement.Write, row *tablerow.Row, set string, n int) string {
+	var b strings.Builder
+	version := t.dialect.Quote(w.Model.Version())
+	fmt.Fprintf(&b, "UPDATE %s SET %s, %s = %s + 1 WHERE ", t.dialect.Quote(row.Table), set, version, version)
+	for _, column := range row.Columns {
+		n++
+		fmt.Fprintf(&b, "%s = %s AND ", t.dialect.Quote(column), t.dialect.Mark(n))
+	}
+	fmt.Fprintf(&b, "%s = %s", version, t.dialect.Mark(n+1))
+	return b.String()
+}
