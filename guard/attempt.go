@@ -64,6 +64,7 @@ func (s *series) begin(ctx context.Context) error {
 		Key:          s.plan.protecting(s.plan.main),
 		Keyless:      s.plan.protecting(s.plan.main) == "",
 		Memory:       &s.memory,
+		SQL:          s.sql,
 		Logger:       s.cfg.Logger,
 	})
 	if err != nil {

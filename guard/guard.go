@@ -10,6 +10,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/internal/dbtx"
+	"github.com/belaygo/belay/internal/sqlfront"
 	"github.com/belaygo/belay/lock"
 )
 
@@ -17,6 +18,7 @@ import (
 // use, and a prometheus.Collector.
 type Guard struct {
 	db       *gorm.DB
+	sql      *sqlfront.Handle
 	cfg      Config
 	policy   atomic.Int64
 	running  *running
@@ -49,6 +51,7 @@ func New(db *gorm.DB, locker *lock.Locker, cfg Config) (*Guard, error) {
 	ctx, halt := context.WithCancel(context.Background())
 	g := &Guard{
 		db:       db,
+		sql:      dbtx.NewHandle(db.DB),
 		cfg:      cfg,
 		running:  running,
 		reporter: r,
@@ -102,7 +105,8 @@ func (g *Guard) Ping(ctx context.Context) error {
 // ctx ends; then it returns ctx's error. It may be called again.
 func (g *Guard) Close(ctx context.Context) error {
 	g.halt()
-	return g.running.close(ctx)
+	err := g.running.close(ctx)
+	return errors.Join(err, g.sql.Close())
 }
 
 // Describe implements prometheus.Collector.

@@ -7,12 +7,14 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/internal/dbtx"
+	"github.com/belaygo/belay/internal/sqlfront"
 	"github.com/belaygo/belay/notify"
 )
 
 // A series is the attempts of an operation under the same locks, each a transaction.
 type series struct {
 	db      *gorm.DB
+	sql     *sqlfront.Handle // of db's pool
 	cfg     *Config
 	metrics *metrics
 	ctx     context.Context // the caller's, and what the Observer adds
