@@ -15,13 +15,15 @@ import (
 	"github.com/belaygo/belay/internal/dbtx/catalogue"
 	"github.com/belaygo/belay/internal/doctor"
 	"github.com/belaygo/belay/internal/gormfront/models"
+	"github.com/belaygo/belay/internal/tablerow"
 )
 
 // Check reports at start-up whether the tables of the models can be the second layer. Each
 // needs a unique index whose columns the program sets, or a version column like the
 // model's, with a default of at least 1 if it has one, and no row below that among its first
 // 10,000. The columns of the index must be NOT NULL, as any number of rows may have NULL
-// in them. The primary key of the model must be one of the table's unique indexes. Check
+// in them. The primary key of the model must be one of the table's unique indexes. A row of
+// guard.Row stands for a model: its columns must be those of one unique index. Check
 // queries the database. The error joins one line per fault; it is nil if
 // there is none.
 //
@@ -74,6 +76,10 @@ func Check(ctx context.Context, db *gorm.DB, models ...any) error {
 // requests exist, so that a request may guard rows without an index.
 func checkModels(db *gorm.DB, given []any, requests bool) (found []doctor.Finding) {
 	for _, model := range given {
+		if row, ok := model.(*tablerow.Row); ok && row != nil {
+			found = append(found, checkRow(db, row)...)
+			continue
+		}
 		stmt := &gorm.Statement{DB: db, Context: db.Statement.Context}
 		if err := stmt.Parse(model); err != nil {
 			found = append(found, doctor.DBModel.Failed(fmt.Sprintf("%T", model), err).Fixed("give a pointer to a struct that gorm can map"))
