@@ -3,6 +3,7 @@ package belay
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,7 +13,9 @@ import (
 	"github.com/redis/go-redis/v9"
 	"gorm.io/gorm"
 
+	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/internal/dbtx/catalogue"
 	"github.com/belaygo/belay/internal/instance"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/redislock"
@@ -23,8 +26,8 @@ import (
 	"github.com/belaygo/belay/once"
 )
 
-// Config says what a Belay is made of. Service, DB, and one of Redis, RedisOptions and
-// Engine are required.
+// Config says what a Belay is made of. Service, one of DB and SQL, and one of Redis,
+// RedisOptions and Engine are required.
 type Config struct {
 	// Service is the name under which lock failures are reported.
 	Service string
@@ -35,6 +38,9 @@ type Config struct {
 	// DB is the database of the operations. It stays the caller's, to be closed after
 	// the Belay.
 	DB *gorm.DB
+	// SQL is the database of the operations of a program that does not use GORM, in place of
+	// DB. It stays the caller's, to be closed after the Belay. See dbguard.Open and guard.SQL.
+	SQL *sql.DB
 	// Redis is the URL of what keeps the locks: redis://host:6379 for a single server,
 	// redis+cluster://host:6379,host:6379, or redis+sentinel://host:26379/name. See
 	// redislock.ParseURL.
@@ -74,8 +80,8 @@ func (c Config) validate() error {
 	switch {
 	case c.Service == "":
 		return errors.New("belay: Config.Service is empty")
-	case c.DB == nil:
-		return errors.New("belay: Config.DB is nil")
+	case count(c.DB != nil, c.SQL != nil) != 1:
+		return errors.New("belay: Config needs one of DB and SQL")
 	case count(c.Redis != "", c.RedisOptions != nil, c.Engine != nil) != 1:
 		return errors.New("belay: Config needs one of Redis, RedisOptions and Engine")
 	case count(c.AMQP != "", c.Monitor != "", c.Publisher != nil) > 1:
@@ -114,7 +120,7 @@ type Belay struct {
 }
 
 // Open makes a Belay. It does not wait for Redis, RabbitMQ or guard-monitor, but for the database if
-// it has to look for the outbox's table. ctx bounds Open only.
+// it has to look for the outbox's table, or to ask Config.SQL what it is. ctx bounds Open only.
 func Open(ctx context.Context, cfg Config) (_ *Belay, err error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
@@ -124,6 +130,11 @@ func Open(ctx context.Context, cfg Config) (_ *Belay, err error) {
 	}
 	if cfg.Guard.Instance == "" { // events and heartbeats have the same
 		cfg.Guard.Instance = instance.Name()
+	}
+	if cfg.SQL != nil {
+		if cfg.DB, err = dbguard.Open(ctx, cfg.SQL); err != nil {
+			return nil, err
+		}
 	}
 	cfg.Lock.Name, cfg.Guard.Name = cmp.Or(cfg.Lock.Name, cfg.Name), cmp.Or(cfg.Guard.Name, cfg.Name)
 	b := new(Belay)
@@ -209,7 +220,7 @@ func (b *Belay) openPublisher(ctx context.Context, cfg *Config) error {
 	if relay == nil || err != nil {
 		return err
 	}
-	if !cfg.DB.WithContext(ctx).Migrator().HasTable("belay_outbox") { // to create needs rights that to use it does not
+	if !catalogue.Has(ctx, cfg.DB, "belay_outbox") { // to create needs rights that to use it does not
 		if err := outbox.Migrate(ctx, cfg.DB); err != nil {
 			return err
 		}
@@ -229,7 +240,7 @@ func (b *Belay) openPurger(ctx context.Context, cfg Config) (err error) {
 	if cfg.Once == nil {
 		return nil
 	}
-	if !cfg.DB.WithContext(ctx).Migrator().HasTable("belay_answer") { // the second of the two
+	if !catalogue.Has(ctx, cfg.DB, "belay_answer") { // the second of the two
 		if err := once.Migrate(ctx, cfg.DB); err != nil {
 			return err
 		}

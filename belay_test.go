@@ -2,6 +2,7 @@ package belay_test
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -89,6 +90,39 @@ func consume(t *testing.T, broker string) <-chan amqp.Delivery {
 		t.Fatal(err)
 	}
 	return events
+}
+
+// TestOpenSQL: a Belay on a pool of a program without GORM serves requests.
+func TestOpenSQL(t *testing.T) {
+	cfg, _ := onStack(t)
+	pool, err := cfg.DB.DB()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.DB, cfg.SQL, cfg.Once = nil, pool, new(once.PurgerConfig)
+	b := open(t, cfg)
+	key := teststack.Key(t, "order:sql")
+	place := func(ctx context.Context, tx *sql.Tx) (string, error) {
+		_, err := tx.ExecContext(ctx, "INSERT INTO orders (no) VALUES (?)", key)
+		return "placed", err
+	}
+	row := guard.Row("orders", "no", key)
+	request := once.Request{Operation: "place", Scope: once.Anyone, ID: key}
+	for n := range 2 {
+		got, err := guard.OnceSQL(t.Context(), b.Guard, request, place, guard.Also(key, row))
+		if err != nil || got.Value != "placed" || got.Replayed != (n == 1) {
+			t.Errorf("answer %d is %+v, %v", n, got, err)
+		}
+	}
+	for _, f := range b.Doctor(t.Context(), row, guard.Row("orders", "colour", 1)) {
+		if named := strings.Contains(f.Subject, "Row of table orders"); named != (f.Check == "db-model") {
+			t.Errorf("finding %+v", f)
+		}
+	}
+	cfg.DB = new(gorm.DB)
+	if _, err := belay.Open(t.Context(), cfg); err == nil {
+		t.Error("DB and SQL together were taken")
+	}
 }
 
 // TestOpen: an operation whose lock is lost is reported to RabbitMQ, also if the
