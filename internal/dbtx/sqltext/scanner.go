@@ -97,6 +97,7 @@ func (s *scanner) quoted(quote byte) string {
 			return s.src[start : s.pos-1]
 		}
 	}
+	s.pos = len(s.src) // not past an escape that ends the text
 	return ""
 }
 
