@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"gorm.io/gorm"
 
@@ -113,13 +114,16 @@ func (m named) zeros(columns []string) (n int, ok bool) {
 	return n, len(columns) > 0
 }
 
-// Row implements protected.Named.
+// Row implements protected.Named. It sorts the columns: an index may have them in another order
+// than the model, and both name one row.
 func (m named) Row(columns []string, r protected.Row) *protected.Row {
 	r.Table, r.Model = m.Table(), model{m.stmt.Schema}
 	for _, name := range columns {
-		f := models.Column(m.stmt.Schema, name)
-		r.Columns = append(r.Columns, f.DBName)
-		r.Values = append(r.Values, models.Value(m.stmt.Context, f, m.value))
+		r.Columns = append(r.Columns, models.Column(m.stmt.Schema, name).DBName)
+	}
+	slices.Sort(r.Columns)
+	for _, name := range r.Columns {
+		r.Values = append(r.Values, models.Value(m.stmt.Context, models.Column(m.stmt.Schema, name), m.value))
 	}
 	return &r
 }
