@@ -250,6 +250,24 @@ func TestKeyNotWritten(t *testing.T) {
 				}
 				return tx.Model(&Order{}).Create(&[]map[string]any{{"ID": 0, "no": no}}).Error
 			},
+			func(tx *gorm.DB, no string) error {
+				if tx.Name() != "mysql" {
+					return tx.Create(&Order{No: no}).Error
+				}
+				return tx.Model(&Order{}).Create(map[string]any{"ID": 0, "no": no}).Error
+			},
+			func(tx *gorm.DB, no string) error {
+				if tx.Name() != "mysql" {
+					return tx.Create(&Order{No: no}).Error
+				}
+				return tx.Model(&Order{}).Create(map[string]any{"id": 0, "no": no}).Error
+			},
+			func(tx *gorm.DB, no string) error {
+				if tx.Name() != "mysql" {
+					return tx.Create(&Order{No: no}).Error
+				}
+				return tx.Model(&Order{}).Create(&[]map[string]any{{"id": 0, "no": no}, {"id": 0, "no": "-" + no}}).Error
+			},
 		} {
 			for committed, cut := range map[bool]*atomic.Bool{false: &k.Before, true: &k.After} {
 				no := fmt.Sprint(i, committed)
