@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) {
 	// A query that has panicked never ends for database/sql.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/belaygo/belay/internal/sqldb.discard"))
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/belaygo/belay/internal/sqlconn.Discard"))
 }
 
 // A server has connections that take every statement, and panic at some.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/belaygo/belay/internal/sqlconn"
 	"github.com/belaygo/belay/internal/sqlerr"
 )
 
@@ -20,14 +21,14 @@ func (d DB) InTx(ctx context.Context, f func(c Conn) error) error {
 	if err != nil {
 		return err
 	}
-	err = watched(c, func() error {
+	err = sqlconn.Watch(c, func() error {
 		err := f(bound{c, d.Dialect})
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
-			discard(c)
+			sqlconn.Discard(c)
 			return err
 		}
 		if ended := end(ctx, c, "COMMIT"); ended != nil {
-			discard(c)
+			sqlconn.Discard(c)
 			return ended
 		}
 		return err
@@ -45,10 +46,10 @@ func (d DB) Read(ctx context.Context, f func(c Conn) error) error {
 	if err != nil {
 		return err
 	}
-	err = watched(c, func() error {
+	err = sqlconn.Watch(c, func() error {
 		err := f(bound{c, d.Dialect})
 		if TakesNoWrites(err) || end(ctx, c, "ROLLBACK") != nil {
-			discard(c)
+			sqlconn.Discard(c)
 		}
 		return err
 	})
