@@ -8,6 +8,7 @@ import (
 
 	"github.com/belaygo/belay/internal/dbtx/dialect"
 	"github.com/belaygo/belay/internal/doctor"
+	"github.com/belaygo/belay/internal/sqlconn"
 )
 
 // server is a database server, as one connection of a pool sees it.
@@ -31,12 +32,15 @@ func withServer(ctx context.Context, db *gorm.DB, f func(*server) error) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = conn.Close() }()
-	s := &server{ctx: ctx, dialect: d, pool: pool, conn: conn}
-	if s.session, err = d.ReadSession(ctx, conn); err != nil {
-		return err
-	}
-	return f(s)
+	err = sqlconn.Watch(conn, func() error {
+		s := &server{ctx: ctx, dialect: d, pool: pool, conn: conn}
+		if s.session, err = d.ReadSession(ctx, conn); err != nil {
+			return err
+		}
+		return f(s)
+	})
+	_ = conn.Close()
+	return err
 }
 
 // check finds a server that may be behind others, or may lose commits.

@@ -2,9 +2,11 @@ package guard_test
 
 import (
 	"context"
+	"crypto/rand"
 	"database/sql"
 	"database/sql/driver"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -16,9 +18,10 @@ import (
 	"github.com/belaygo/belay/notify"
 )
 
-// touchyDriver is that of SQLite, but a COMMIT panics once when it is armed.
+// touchyDriver is that of SQLite, but a statement panics once when it is armed.
 type touchyDriver struct {
 	driver.Driver
+	at    string // how the statement begins
 	armed atomic.Bool
 }
 
@@ -44,27 +47,43 @@ type touchyConn struct {
 }
 
 func (c *touchyConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
-	if query == "COMMIT" && c.driver.armed.Swap(false) {
+	c.driver.touch(query)
+	return c.sqliteConn.ExecContext(ctx, query, args)
+}
+
+func (c *touchyConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	c.driver.touch(query)
+	return c.sqliteConn.QueryContext(ctx, query, args)
+}
+
+func (d *touchyDriver) touch(query string) {
+	if strings.HasPrefix(query, d.at) && d.armed.Swap(false) {
 		panic("driver")
 	}
-	return c.sqliteConn.ExecContext(ctx, query, args)
+}
+
+// openTouchy opens a database by a driver that panics at a statement, and a pool of n connections.
+func openTouchy(t *testing.T, at string, n int) (*gorm.DB, *touchyDriver) {
+	plain, err := sql.Open("sqlite", "")
+	wantNil(t, err)
+	d := &touchyDriver{Driver: plain.Driver(), at: at}
+	wantNil(t, plain.Close())
+	name := "touchy " + t.Name() + " " + rand.Text()
+	sql.Register(name, d)
+	pool, err := sql.Open(name, filepath.Join(t.TempDir(), "test.db"))
+	wantNil(t, err)
+	t.Cleanup(func() { _ = pool.Close() })
+	pool.SetMaxOpenConns(n)
+	db, err := gorm.Open(sqlite.New(sqlite.Config{Conn: pool}))
+	wantNil(t, err)
+	wantNil(t, db.AutoMigrate(&Stock{}))
+	return db, d
 }
 
 // TestDriverPanicsInTheCommit: the row is as it was, the connection is not used again, and
 // as the COMMIT may yet take effect, the key stays locked and an event says so.
 func TestDriverPanicsInTheCommit(t *testing.T) {
-	plain, err := sql.Open("sqlite", "")
-	wantNil(t, err)
-	d := &touchyDriver{Driver: plain.Driver()}
-	wantNil(t, plain.Close())
-	sql.Register("touchy", d)
-	pool, err := sql.Open("touchy", filepath.Join(t.TempDir(), "test.db"))
-	wantNil(t, err)
-	t.Cleanup(func() { _ = pool.Close() })
-	pool.SetMaxOpenConns(1)
-	db, err := gorm.Open(sqlite.New(sqlite.Config{Conn: pool}))
-	wantNil(t, err)
-	wantNil(t, db.AutoMigrate(&Stock{}))
+	db, d := openTouchy(t, "COMMIT", 1)
 	e := &env{Guard: guardtest.New(t, db), t: t, db: db}
 	e.create(&Stock{ID: 1, Left: 9})
 	row := Stock{ID: 1}

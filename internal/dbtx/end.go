@@ -50,11 +50,11 @@ func (t *Tx) Commit() error {
 	returned := false
 	defer func() {
 		if !returned { // the driver has panicked
-			t.conn.Discard()
 			t.setUnknown()
 		}
 	}()
-	err := t.commit()
+	var err error
+	t.conn.Watch(func() { err = t.commit() })
 	returned = true
 	return err
 }
@@ -113,10 +113,16 @@ func (t *Tx) Rollback() {
 	t.cancel() // interrupts a statement that sends rows
 	t.conn.Close()
 	defer t.conn.Give()
+	defer t.journal.Undo()
+	t.conn.Watch(t.rollback)
+	t.free()
+}
+
+// rollback sends the ROLLBACK, and completes the evidence.
+func (t *Tx) rollback() {
 	t.raw.End()
 	t.conn.CloseRows()
 	_ = t.LeaveRoutine()
-	defer t.journal.Undo()
 	fail.Point("dbtx/before-rollback")
 	if err := t.exec(t.conn, "ROLLBACK"); err != nil {
 		t.conn.Discard()
@@ -125,7 +131,6 @@ func (t *Tx) Rollback() {
 	if err := t.judge.Complete(t.inNewTransaction); t.dialect.Barrier != nil {
 		t.unsafe = err
 	}
-	t.free()
 }
 
 // free gives the connection back to the pool, with autocommit as it was.

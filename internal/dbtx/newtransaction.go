@@ -31,10 +31,10 @@ func (t *Tx) adjusted(query string, args []any, statements []sqltext.Statement) 
 func (t *Tx) inNewTransaction(f func(context.Context) error) error {
 	ctx, cancel := t.reader.Context()
 	defer cancel()
-	if !t.conn.Broken {
+	if !t.conn.Broken.Load() {
 		first, cancel := context.WithTimeout(ctx, t.options.EndTimeout/2)
 		defer cancel()
-		if err := t.beginOn(first, t.conn, f); !t.conn.Broken {
+		if err := t.beginOn(first, t.conn, f); !t.conn.Broken.Load() {
 			return err
 		}
 	}
@@ -43,7 +43,8 @@ func (t *Tx) inNewTransaction(f func(context.Context) error) error {
 		return err
 	}
 	defer conn.Free()
-	return t.beginOn(ctx, conn, f)
+	conn.Watch(func() { err = t.beginOn(ctx, conn, f) })
+	return err
 }
 
 // beginOn runs f in a new transaction on a connection, which it discards if that breaks. A

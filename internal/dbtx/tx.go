@@ -3,6 +3,7 @@ package dbtx
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"sync"
 
 	"github.com/belaygo/belay/internal/conflict"
@@ -103,6 +104,9 @@ func (t *Tx) detached() (context.Context, context.CancelFunc) {
 
 // exec runs a query that ends a transaction, on a separate context.
 func (t *Tx) exec(c *pinned.Conn, query string) error {
+	if c.Broken.Load() {
+		return driver.ErrBadConn
+	}
 	ctx, cancel := t.detached()
 	defer cancel()
 	_, err := c.SQL.ExecContext(ctx, query)

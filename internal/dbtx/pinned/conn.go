@@ -5,10 +5,12 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/belaygo/belay/internal/conflict"
 	"github.com/belaygo/belay/internal/dbtx/dialect"
 	"github.com/belaygo/belay/internal/dbtx/sqltext"
+	"github.com/belaygo/belay/internal/sqlconn"
 )
 
 // A Watcher is the transaction of a connection.
@@ -43,7 +45,7 @@ type Watcher interface {
 type Conn struct {
 	SQL     *sql.Conn // for statements of Belay
 	Session dialect.Session
-	Broken  bool            // it has been discarded
+	Broken  atomic.Bool     // it has been discarded
 	Watcher Watcher         // set before the first statement
 	Done    <-chan struct{} // closed at the end of the transaction, if not before
 
@@ -62,7 +64,8 @@ func (c *Conn) ExecContext(ctx context.Context, query string, args ...any) (sql.
 	defer c.leave(own)
 	ctx, cancel := c.within(ctx, own)
 	defer cancel()
-	res, err := c.SQL.ExecContext(ctx, query, args...)
+	var res sql.Result
+	c.Watch(func() { res, err = c.SQL.ExecContext(ctx, query, args...) })
 	c.Watcher.Took(query, args, statements, err)
 	if err == nil {
 		if rows, err := res.RowsAffected(); err == nil {
@@ -83,8 +86,9 @@ func (c *Conn) QueryContext(ctx context.Context, query string, args ...any) (*sq
 		return nil, err
 	}
 	defer c.leave(own)
-	ctx, _ = c.within(ctx, own)                          // the rows need it
-	rows, err := c.SQL.QueryContext(ctx, query, args...) //nolint:sqlclosecheck // they are the caller's
+	ctx, _ = c.within(ctx, own) // the rows need it
+	var rows *sql.Rows
+	c.Watch(func() { rows, err = c.SQL.QueryContext(ctx, query, args...) }) //nolint:sqlclosecheck // they are the caller's
 	c.Watcher.Took(query, args, statements, err)
 	if err == nil {
 		c.results.add(rows)
@@ -101,7 +105,8 @@ func (c *Conn) QueryRowContext(ctx context.Context, query string, args ...any) *
 	}
 	defer c.leave(own)
 	ctx, _ = c.within(ctx, own)
-	row := c.SQL.QueryRowContext(ctx, query, args...)
+	var row *sql.Row
+	c.Watch(func() { row = c.SQL.QueryRowContext(ctx, query, args...) })
 	c.Watcher.Took(query, args, statements, row.Err())
 	if row.Err() == nil {
 		c.results.addRow(row)
@@ -166,13 +171,45 @@ func (c *Conn) Commit() error { return fmt.Errorf("%w: Commit", ErrTxControl) }
 // Rollback refuses: return an error from the operation instead.
 func (c *Conn) Rollback() error { return fmt.Errorf("%w: Rollback", ErrTxControl) }
 
-// Free gives the connection back to the pool.
-func (c *Conn) Free() { _ = c.SQL.Close() }
+// Watch runs f, which uses the connection. If f panics, as a driver or a driver.Valuer may, the
+// connection is closed, and the transaction poisoned: the caller may recover.
+func (c *Conn) Watch(f func()) {
+	ended := false
+	defer func() {
+		if !ended {
+			c.abort()
+		}
+	}()
+	f()
+	ended = true
+}
+
+// abort closes the connection for good after a panic, without the wait of Discard.
+func (c *Conn) abort() {
+	if c.Broken.Load() {
+		return
+	}
+	c.Broken.Store(true)
+	if c.Watcher != nil {
+		c.Watcher.Poison(ErrPanic)
+	}
+	sqlconn.Abort(c.SQL)
+}
+
+// Free gives the connection back to the pool, unless it is broken.
+func (c *Conn) Free() {
+	if !c.Broken.Load() {
+		_ = c.SQL.Close()
+	}
+}
 
 // Discard closes the connection for good.
 func (c *Conn) Discard() {
-	c.Broken = true
-	discard(c.SQL)
+	if c.Broken.Load() {
+		return
+	}
+	c.Broken.Store(true)
+	sqlconn.Discard(c.SQL)
 }
 
 // Settle passes the errors at the end of closed rows to the transaction, and reports

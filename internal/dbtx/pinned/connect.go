@@ -8,12 +8,8 @@ import (
 	"fmt"
 
 	"github.com/belaygo/belay/internal/dbtx/dialect"
+	"github.com/belaygo/belay/internal/sqlconn"
 )
-
-func discard(c *sql.Conn) {
-	_ = c.Raw(func(any) error { return driver.ErrBadConn })
-	_ = c.Close()
-}
 
 // Connect takes a connection from the pool and prepares it. One that turns out to
 // be dead is replaced, as database/sql does it.
@@ -24,10 +20,10 @@ func Connect(ctx context.Context, pool *sql.DB, prepare func(*sql.Conn) error) (
 		if err != nil {
 			return nil, fmt.Errorf("get database connection: %w", err)
 		}
-		if err = prepare(c); err == nil {
+		if err = sqlconn.Watch(c, func() error { return prepare(c) }); err == nil {
 			return c, nil
 		}
-		discard(c)
+		sqlconn.Discard(c)
 		if n == tries || !errors.Is(err, driver.ErrBadConn) {
 			return nil, err
 		}

@@ -9,4 +9,7 @@ var (
 	// ErrRowsOpen is returned while rows of an earlier query have not been closed. MySQL
 	// takes no statement meanwhile, and nothing can be committed.
 	ErrRowsOpen = errors.New("dbguard: rows of an earlier query are open: close them first")
+	// ErrPanic poisons a transaction in whose statement the driver has panicked, or a value of
+	// the program.
+	ErrPanic = errors.New("dbguard: a statement has panicked")
 )

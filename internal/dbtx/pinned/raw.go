@@ -8,9 +8,6 @@ import (
 	"github.com/belaygo/belay/internal/dbtx/sqltext"
 )
 
-// errPanicked poisons a transaction whose driver has panicked.
-var errPanicked = errors.New("dbguard: the driver has panicked")
-
 // A Raw is a statement that is sent by the driver's own interface, and what it did.
 type Raw struct {
 	Query      string
@@ -101,17 +98,16 @@ func (r *Raw) Close(read int64, failed bool) error {
 // Driver calls f with the driver's connection. What f returns does not pass database/sql,
 // which would close the connection for some errors.
 func (c *Conn) Driver(f func(driver.Conn) error) (err error) {
-	returned := false
-	defer func() {
-		if !returned {
-			c.Watcher.Poison(errPanicked)
-		}
-	}()
-	failed := c.SQL.Raw(func(dc any) error {
-		err = f(dc.(driver.Conn))
-		return nil
+	if c.Broken.Load() {
+		return driver.ErrBadConn
+	}
+	var failed error
+	c.Watch(func() {
+		failed = c.SQL.Raw(func(dc any) error {
+			err = f(dc.(driver.Conn))
+			return nil
+		})
 	})
-	returned = true
 	if failed != nil {
 		return failed
 	}
