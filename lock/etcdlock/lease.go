@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"sync"
 	"time"
 
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -28,7 +31,8 @@ type lease struct {
 
 	mu    sync.Mutex
 	id    clientv3.LeaseID
-	alive time.Time // when the last request was sent that kept it alive
+	asked clientv3.LeaseID // that etcd may have granted without an answer
+	alive time.Time        // when the last request was sent that kept it alive
 	stray bool      // a lock may be bound to it that nobody renews
 	left  time.Time // when a lease was last given up for a stray lock
 }
@@ -91,12 +95,35 @@ func (l *lease) ask(ctx context.Context, client *clientv3.Client, id clientv3.Le
 			return 0, unsent("keep the lease alive", err)
 		}
 	}
-	granted, err := client.Grant(ctx, l.seconds())
-	if err != nil {
+	id = l.next()
+	if err := l.grant(ctx, client, id); err != nil {
+		if isLeaseLost(err) {
+			l.replace(clientv3.NoLease, sent) // it was granted, and has expired
+		}
 		return 0, unsent("get a lease", err)
 	}
-	l.replace(granted.ID, sent)
-	return granted.ID, nil
+	l.replace(id, sent)
+	return id, nil
+}
+
+// grant gets a lease from etcd. The id is the engine's choice: a request that gets no answer may
+// have been executed, and another one for the same id leaves no second lease.
+func (l *lease) grant(ctx context.Context, client *clientv3.Client, id clientv3.LeaseID) error {
+	_, err := clientv3.RetryLeaseClient(client).LeaseGrant(ctx, &pb.LeaseGrantRequest{ID: int64(id), TTL: l.seconds()})
+	if is(err, rpctypes.ErrLeaseExist) {
+		_, err = client.KeepAliveOnce(ctx, id)
+	}
+	return err
+}
+
+// next returns the id to ask for: that of a request which got no answer, or a new one.
+func (l *lease) next() clientv3.LeaseID {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.asked == clientv3.NoLease {
+		l.asked = clientv3.LeaseID(rand.Int64N(math.MaxInt64-1) + 1) //nolint:gosec // it is no secret
+	}
+	return l.asked
 }
 
 // current returns the lease, if there is one that may be kept alive.
@@ -118,10 +145,11 @@ func (l *lease) kept(id clientv3.LeaseID, sent time.Time) {
 	}
 }
 
+// replace notes the lease that etcd has granted, or that it has none any more.
 func (l *lease) replace(id clientv3.LeaseID, sent time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.id, l.alive, l.stray = id, sent, false
+	l.id, l.asked, l.alive, l.stray = id, clientv3.NoLease, sent, false
 }
 
 func (l *lease) take(ctx context.Context) error {
