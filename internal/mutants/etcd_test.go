@@ -44,6 +44,14 @@ var etcdMutants = []mutant{
 		tests: "lock/etcdlock TestUnrenewedEnds",
 	},
 	{
+		name:  "etcd-lease-of-an-earlier-leader",
+		loses: "A lock is bound to a lease that a deposed leader may end.",
+		file:  "lock/etcdlock/acquire.go",
+		old:   "f.owner == r.Owner && !le.isCurrent(id)",
+		new:   "f.owner == r.Owner && f.lease != id",
+		tests: "lock/etcdlock TestLeaseOfAnEarlierLeader",
+	},
+	{
 		name:  "etcd-stray-lock-stays",
 		loses: "A lock that was taken without an answer stays as long as the process renews any other.",
 		file:  "lock/etcdlock/acquire.go",

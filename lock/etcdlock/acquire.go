@@ -77,6 +77,9 @@ func (e *Engine) acquire(ctx context.Context, r lock.Request, le *lease) (lock.G
 	if err == nil && f.owner == r.Owner && f.lease != id { // it was acquired before
 		f, err = e.move(ctx, r, f, id)
 	}
+	if err == nil && f != nil && f.owner == r.Owner && !le.isCurrent(id) {
+		f, err = e.rebind(ctx, r, le, f)
+	}
 	switch {
 	case err != nil:
 		if errors.Is(err, lock.ErrNoAnswer) {
@@ -88,6 +91,19 @@ func (e *Engine) acquire(ctx context.Context, r lock.Request, le *lease) (lock.G
 	}
 	e.holds.add(hold{r.Key, r.Owner}, f.modified, le.ttl)
 	return lock.Grant{Token: f.created * 1024, Place: e.place()}, id, nil
+}
+
+// rebind binds a lock that was acquired to the lease that took the place of its own. If it can't,
+// the lock is there, so that the caller is to take it back: it got no answer.
+func (e *Engine) rebind(ctx context.Context, r lock.Request, le *lease, f *found) (*found, error) {
+	id, err := le.keep(ctx, e.client, le.ttl/4)
+	if err == nil {
+		f, err = e.move(ctx, r, f, id)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("etcdlock: %w: the lock can't leave its lease: %v", lock.ErrNoAnswer, err) //nolint:errorlint // its kind is that of another request
+	}
+	return f, nil
 }
 
 // create writes the lock if nobody has it. It returns the lock that etcd has after that.

@@ -33,6 +33,16 @@
 // once a second at most, and moves each lock to it when the lock is renewed. A lock that the acquire leaves ends with
 // the old lease. The engine does the same when such a move gets no answer.
 //
+// A leader of etcd that stood still goes on for a moment after it was deposed. It may then end leases
+// that have expired by its clock, though the next leader keeps them alive (etcd 3.7.3: its lessor
+// asks the other members only if its last tick is old). It knows no lease that was granted after its
+// term. Each answer shows etcd's term, so the engine takes another lease when that has grown, also
+// if the answer about a new lock shows it, and moves the locks as above. It costs a lease for each
+// election.
+//
+// The engine chooses the ids of its leases. A request for a lease that gets no answer is made again
+// with the same id, so callers that give up leave no lease each.
+//
 // After a restore of a backup, etcd has the locks of that time again, and may keep them in a lease
 // that this engine keeps alive. So the engine takes another lease when it finds that revisions have
 // fallen, or that the cluster has another id. Restore with --bump-revision and

@@ -46,9 +46,10 @@ func New(client *clientv3.Client, cfg Config) (*Engine, error) {
 		return nil, err
 	}
 	e := &Engine{client: client, cfg: cfg}
-	e.kv = clientv3.NewKVFromKVClient(traced{pb.NewKVClient(client.ActiveConnection()), &history{lost: e.lostWrites}}, client)
+	h := &history{lost: e.lostWrites}
+	e.kv = clientv3.NewKVFromKVClient(traced{pb.NewKVClient(client.ActiveConnection()), h}, client)
 	e.ctx, e.stop = context.WithCancel(context.Background())
-	e.leases = leases{byTTL: make(map[time.Duration]*lease)}
+	e.leases = leases{history: h, byTTL: make(map[time.Duration]*lease)}
 	e.holds = holds{delete: e.deleteUnrenewed, byHold: make(map[hold]*held)}
 	return e, nil
 }

@@ -20,6 +20,7 @@ type position struct {
 	losses   int // that were seen before
 	cluster  uint64
 	revision int64
+	term     uint64 // of raft: each leader has one of its own
 }
 
 func (h *history) now() position {
@@ -45,9 +46,20 @@ func (h *history) add(before position, answer *pb.ResponseHeader) (lost bool) {
 	lost = before.cluster != 0 && (answer.GetClusterId() != before.cluster || answer.GetRevision() < before.revision)
 	switch {
 	case lost:
-		h.seen = position{before.losses + 1, answer.GetClusterId(), answer.GetRevision()}
+		h.seen = position{before.losses + 1, answer.GetClusterId(), answer.GetRevision(), answer.GetRaftTerm()}
 	case answer.GetRevision() > h.seen.revision:
-		h.seen = position{before.losses, answer.GetClusterId(), answer.GetRevision()}
+		h.seen.cluster, h.seen.revision = answer.GetClusterId(), answer.GetRevision()
 	}
+	h.seen.term = max(h.seen.term, answer.GetRaftTerm())
 	return lost
+}
+
+// noteTerm notes the term of an answer to a request about a lease that was sent at before. Its
+// revision proves no loss: a member answers with its own.
+func (h *history) noteTerm(before position, answer *pb.ResponseHeader) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if before.losses == h.seen.losses && (h.seen.cluster == 0 || answer.GetClusterId() == h.seen.cluster) {
+		h.seen.term = max(h.seen.term, answer.GetRaftTerm())
+	}
 }

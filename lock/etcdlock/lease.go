@@ -18,6 +18,8 @@ import (
 
 // leases are the etcd leases of an engine: one for each ttl.
 type leases struct {
+	history *history
+
 	mu    sync.Mutex
 	byTTL map[time.Duration]*lease
 }
@@ -25,16 +27,18 @@ type leases struct {
 // A lease is an etcd lease that all locks of one ttl are bound to. It lasts a third longer than the
 // ttl, so that not every acquire has to keep it alive.
 type lease struct {
-	ttl time.Duration
+	ttl     time.Duration
+	history *history
 
 	turn chan struct{} // is full while a call sends requests about the lease
 
 	mu    sync.Mutex
 	id    clientv3.LeaseID
+	term  uint64           // in which it was granted, or an earlier one
 	asked clientv3.LeaseID // that etcd may have granted without an answer
 	alive time.Time        // when the last request was sent that kept it alive
-	stray bool      // a lock may be bound to it that nobody renews
-	left  time.Time // when a lease was last given up for a stray lock
+	stray bool             // a lock may be bound to it that nobody renews
+	left  time.Time        // when a lease was last given up for a stray lock
 }
 
 // leaveEvery is how often a lease is given up for stray locks at most: each stays in etcd until it
@@ -47,7 +51,7 @@ func (l *leases) of(ttl time.Duration) *lease {
 	defer l.mu.Unlock()
 	le := l.byTTL[ttl]
 	if le == nil {
-		le = &lease{ttl: ttl, turn: make(chan struct{}, 1)}
+		le = &lease{ttl: ttl, history: l.history, turn: make(chan struct{}, 1)}
 		l.byTTL[ttl] = le
 	}
 	return le
@@ -82,38 +86,66 @@ func (l *lease) keep(ctx context.Context, client *clientv3.Client, age time.Dura
 // one that acquires has, but renewals wait for their turn.
 func (l *lease) patience() time.Duration { return min(time.Second, l.ttl/2) }
 
-// ask has the lease kept alive, or granted if there is none.
+// ask has the lease kept alive, or granted if there is none. A lease that turns out to be of an
+// earlier term is left: see isCurrent.
 func (l *lease) ask(ctx context.Context, client *clientv3.Client, id clientv3.LeaseID) (clientv3.LeaseID, error) {
-	sent := time.Now()
+	before, sent := l.history.now(), time.Now()
 	if id != clientv3.NoLease {
-		_, err := client.KeepAliveOnce(ctx, id)
+		res, err := client.KeepAliveOnce(ctx, id)
 		if err == nil {
-			l.kept(id, sent)
-			return id, nil
-		}
-		if !isLeaseLost(err) {
+			l.history.noteTerm(before, res.ResponseHeader)
+			if l.isCurrent(id) {
+				l.kept(id, sent)
+				return id, nil
+			}
+		} else if !isLeaseLost(err) {
 			return 0, unsent("keep the lease alive", err)
 		}
+		before, sent = l.history.now(), time.Now()
 	}
 	id = l.next()
-	if err := l.grant(ctx, client, id); err != nil {
+	answer, err := l.grant(ctx, client, id)
+	if err != nil {
 		if isLeaseLost(err) {
-			l.replace(clientv3.NoLease, sent) // it was granted, and has expired
+			l.replace(clientv3.NoLease, 0, sent) // it was granted, and has expired
 		}
 		return 0, unsent("get a lease", err)
 	}
-	l.replace(id, sent)
+	l.history.noteTerm(before, answer)
+	term := before.term // that of the answer may be later than the one in which the lease was granted
+	if term == 0 {
+		term = answer.GetRaftTerm()
+	}
+	l.replace(id, term, sent)
 	return id, nil
 }
 
 // grant gets a lease from etcd. The id is the engine's choice: a request that gets no answer may
 // have been executed, and another one for the same id leaves no second lease.
-func (l *lease) grant(ctx context.Context, client *clientv3.Client, id clientv3.LeaseID) error {
-	_, err := clientv3.RetryLeaseClient(client).LeaseGrant(ctx, &pb.LeaseGrantRequest{ID: int64(id), TTL: l.seconds()})
+func (l *lease) grant(ctx context.Context, client *clientv3.Client, id clientv3.LeaseID) (*pb.ResponseHeader, error) {
+	res, err := clientv3.RetryLeaseClient(client).LeaseGrant(ctx, &pb.LeaseGrantRequest{ID: int64(id), TTL: l.seconds()})
 	if is(err, rpctypes.ErrLeaseExist) {
-		_, err = client.KeepAliveOnce(ctx, id)
+		kept, err := client.KeepAliveOnce(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		return kept.ResponseHeader, nil
 	}
-	return err
+	if end := ctx.Err(); err != nil && end != nil {
+		err = fmt.Errorf("%w: %w", end, err)
+	}
+	return res.GetHeader(), err
+}
+
+// isCurrent reports whether locks may be bound to a lease: it is the engine's, and was granted in the
+// present term. A leader of etcd that stood still, and was deposed meanwhile, may go on for a
+// moment: it ends leases that have expired by its clock, though the next leader keeps them alive.
+// It knows no lease that was granted after its term.
+func (l *lease) isCurrent(id clientv3.LeaseID) bool {
+	term := l.history.now().term
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.id == id && l.term >= term
 }
 
 // next returns the id to ask for: that of a request which got no answer, or a new one.
@@ -128,8 +160,12 @@ func (l *lease) next() clientv3.LeaseID {
 
 // current returns the lease, if there is one that may be kept alive.
 func (l *lease) current() (clientv3.LeaseID, time.Time) {
+	term := l.history.now().term
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.term < term {
+		l.id = clientv3.NoLease
+	}
 	if l.stray && time.Since(l.left) >= leaveEvery {
 		l.id, l.stray, l.left = clientv3.NoLease, false, time.Now()
 	}
@@ -146,10 +182,10 @@ func (l *lease) kept(id clientv3.LeaseID, sent time.Time) {
 }
 
 // replace notes the lease that etcd has granted, or that it has none any more.
-func (l *lease) replace(id clientv3.LeaseID, sent time.Time) {
+func (l *lease) replace(id clientv3.LeaseID, term uint64, sent time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.id, l.asked, l.alive, l.stray = id, clientv3.NoLease, sent, false
+	l.id, l.term, l.asked, l.alive, l.stray = id, term, clientv3.NoLease, sent, false
 }
 
 func (l *lease) take(ctx context.Context) error {
