@@ -188,11 +188,15 @@ func mysqlValues(ctx context.Context, c *sql.Conn, query string) (map[string]str
 // behindMySQL reports whether a transaction may begin on a member of a cluster before it has
 // another member's commit. With Galera the first bit of wsrep_sync_wait makes START
 // TRANSACTION wait; group replication has levels, and EVENTUAL serves old rows even on a new
-// primary with a backlog.
+// primary with a backlog. A MySQL 8.0 has the level EVENTUAL by default, also where it is in no
+// group.
 func behindMySQL(known map[string]string) bool {
 	waits, _ := strconv.ParseUint(known["wsrep_sync_wait"], 10, 64)
 	if known["wsrep_on"] == "ON" && waits&1 == 0 {
 		return true
+	}
+	if known["group_replication_group_name"] == "" {
+		return false
 	}
 	switch known["group_replication_consistency"] {
 	case "EVENTUAL":

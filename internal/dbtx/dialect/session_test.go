@@ -113,6 +113,24 @@ func TestMovedConnectionIsNoticed(t *testing.T) {
 	}
 }
 
+// TestServerInNoGroup: a server without group replication has the levels of a group, too, and
+// that of MySQL 8.0 is EVENTUAL. There is no other member whose commits it may lack.
+func TestServerInNoGroup(t *testing.T) {
+	config, err := mysql.ParseDSN(teststack.MySQL9(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Params = map[string]string{"group_replication_consistency": "'EVENTUAL'"}
+	d, _ := Of("mysql")
+	s, err := d.ReadSession(context.Background(), connectionOf(t, config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Group || s.Behind || s.Yields {
+		t.Errorf("in a group %t, behind others %t, undone in favour of others %t", s.Group, s.Behind, s.Yields)
+	}
+}
+
 // connectionOf opens a connection that is closed when the test ends.
 func connectionOf(t *testing.T, config *mysql.Config) *sql.Conn {
 	t.Helper()
