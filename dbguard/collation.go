@@ -85,5 +85,16 @@ func (c *checked) exact() string {
 	case "postgres":
 		return "the type text with a deterministic collation"
 	}
-	return "ALTER TABLE ... MODIFY to give the column a binary collation, which AutoMigrate does not change: utf8mb4_0900_bin on MySQL, utf8mb4_nopad_bin on MariaDB"
+	return "ALTER TABLE ... MODIFY to give the column a binary collation, which AutoMigrate does not change: " + c.binary()
+}
+
+// binary is the collation of MySQL or MariaDB that compares bytes. MySQL has none before 8.0.17.
+func (c *checked) binary() string {
+	var name string
+	err := c.db.Raw(`SELECT COALESCE(MAX(collation_name), '') FROM information_schema.collations
+		WHERE collation_name IN ('utf8mb4_0900_bin', 'utf8mb4_nopad_bin')`).Scan(&name).Error
+	if err != nil || name == "" {
+		return "utf8mb4_bin, which ignores nothing but spaces at the end"
+	}
+	return name
 }
