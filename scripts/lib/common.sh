@@ -18,7 +18,10 @@ die() {
 usual_servers=(redis mariadb rabbitmq)
 extra_servers=(mysql mariadb11 postgres pgbouncer rabbitmq4 galera standby semisync group router
   etcd
-  zookeeper)
+  zookeeper
+  mysql80
+  postgres17
+  postgres18)
 servers=("${usual_servers[@]}" "${extra_servers[@]}")
 programs=(compiler browser prometheus strace) # that tests run
 
@@ -44,7 +47,7 @@ check_node() {
   [[ $2 =~ ^(redis-[1-6]|galera-[1-3]|standby-[12]|semisync-[12]|group-[1-3]|etcd-[1-3]|zookeeper-[1-3])$ || " ${servers[*]:1} " == *" $2 "* ]] ||
     die "no such node: $2 (there are redis-1 .. redis-6 ${servers[*]:1})"
   # Its sessions are processes of their own, which would go on.
-  [[ "$1 $2" != "pause postgres" ]] || die "postgres can't be paused"
+  [[ "$1 $2" != "pause postgres"* ]] || die "$2 can't be paused"
 }
 
 # private_file FILE writes standard input to a file that nobody else can read,
@@ -92,6 +95,7 @@ port_of() {
     base=$BELAY_STACK_PORT
   fi
   case $1 in
+    postgres17) echo "$base" ;;
     redis-?) echo $((base + ${1#redis-})) ;;
     redis-?-bus)
       local node=${1%-bus}
@@ -103,7 +107,7 @@ port_of() {
     postgres) echo $((base + 23)) ;;
     nginx) echo $((base + 25)) ;;
     pgbouncer | router) echo $((base + 29)) ;;
-    galera-copy) echo $((base + 24)) ;;
+    galera-copy | mysql80) echo $((base + 24)) ;;
     galera-?) echo $((base + 26)) ;; # each on an address of its own
     galera-?-group)
       local member=${1%-group}
@@ -126,7 +130,7 @@ port_of() {
       echo $((base + 6 + ${member#etcd-}))
       ;;
     zookeeper-1-vote) echo $((base + 37)) ;;
-    zookeeper-2-vote) echo $((base + 38)) ;;
+    zookeeper-2-vote | postgres18) echo $((base + 38)) ;;
     zookeeper-3-vote) echo $((base + 10)) ;;
     zookeeper-?-peer)
       local member=${1%-peer}

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# MariaDB, and beside it on demand the real MySQL and a newer MariaDB. All have
+# MariaDB, and beside it on demand the real MySQL, an older one and a newer MariaDB. All have
 # durable commits, and a user and a database named belay.
 
 up_mariadb() { up_database mariadb; }
@@ -8,6 +8,9 @@ start_mariadb() { start_database mariadb; }
 up_mysql() { up_database mysql; }
 heal_mysql() { heal_database mysql; }
 start_mysql() { start_database mysql; }
+up_mysql80() { up_database mysql80; }
+heal_mysql80() { heal_database mysql80; }
+start_mysql80() { start_database mysql80; }
 up_mariadb11() { up_database mariadb11; }
 heal_mariadb11() { heal_database mariadb11; }
 start_mariadb11() { start_database mariadb11; }
@@ -50,7 +53,7 @@ create_database() {
 CREATE DATABASE IF NOT EXISTS belay;
 CREATE USER IF NOT EXISTS belay IDENTIFIED BY '$password';
 GRANT ALL PRIVILEGES ON *.* TO belay;
-$([[ $node != mysql ]] || echo 'DROP USER IF EXISTS root@localhost;')
+$([[ $node != mysql* ]] || echo 'DROP USER IF EXISTS root@localhost;')
 SQL
 }
 
@@ -71,6 +74,12 @@ create_mariadb() {
 create_mysql() {
   local program
   mysql_program
+  "${program[@]}" --initialize-insecure
+}
+
+create_mysql80() {
+  local program
+  mysql80_program
   "${program[@]}" --initialize-insecure
 }
 
@@ -104,6 +113,13 @@ mysql_program() {
   sid_program mysql usr/sbin/mysqld
   program+=(--no-defaults --user="$(id -un)" --basedir="$tree/usr" --lc-messages-dir="$tree/usr/share/mysql"
     --datadir="$dir/mysql/data" --tmpdir="$dir/mysql/tmp" --mysqlx=OFF --secure-file-priv=NULL)
+}
+
+mysql80_program() {
+  local tree
+  tree=$(maven_tree mysql80)
+  program=("$tree/bin/mysqld" --no-defaults --user="$(id -un)" --basedir="$tree" --lc-messages-dir="$tree/share"
+    --datadir="$dir/mysql80/data" --tmpdir="$dir/mysql80/tmp" --mysqlx=OFF --secure-file-priv=NULL)
 }
 
 mariadb11_program() {

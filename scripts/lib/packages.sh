@@ -19,6 +19,8 @@ ensure_packages() {
     [[ $kind != group ]] || kind=mysql # whose server it is
     if [[ -n ${sid_packages[$kind]:-} ]]; then
       sid_fetch "$kind"
+    elif [[ -n ${maven_artifacts[$kind]:-} ]]; then
+      maven_fetch "$kind"
     fi
   done
 }
@@ -30,7 +32,9 @@ packages_of() {
     semisync) packages_of mariadb ;;
     galera) echo mariadb-server galera-4 rsync lsof ;;
     mysql | group | router | mariadb11) echo mariadb-client ;;
+    mysql80) echo mariadb-client maven unzip libaio1 libnuma1 ;;
     rabbitmq) echo rabbitmq-server ;;
+    postgres17 | postgres18) echo postgresql maven unzip xz-utils ;;
     postgres | standby) echo postgresql ;;
     pgbouncer) echo pgbouncer ;;
     etcd) echo curl ca-certificates ;;
@@ -49,6 +53,7 @@ have_semisync() { have_mariadb && command -v mariadb-dump >/dev/null; }
 have_galera() { have_mariadb && [[ -e /usr/lib/galera/libgalera_smm.so ]] && command -v rsync >/dev/null && command -v lsof >/dev/null; }
 have_mysql() { command -v mariadb >/dev/null; }
 have_mariadb11() { have_mysql; }
+have_mysql80() { have_mysql && have_maven && compgen -G '/usr/lib/*/libaio.so.1' >/dev/null && compgen -G '/usr/lib/*/libnuma.so.1' >/dev/null; }
 have_group() { have_mysql; }
 have_router() { have_mysql; }
 have_rabbitmq() { [[ -x $RABBITMQ_SERVER ]] && command -v epmd >/dev/null; }
@@ -59,7 +64,10 @@ have_pgbouncer() { command -v pgbouncer >/dev/null; }
 have_etcd() { command -v curl >/dev/null; }
 have_zookeeper() { [[ -e /usr/share/java/zookeeper.jar ]] && command -v java >/dev/null; }
 have_postgres() { postgres_programs >/dev/null; }
+have_postgres17() { have_postgres && have_maven && command -v xz >/dev/null; } # for psql and the user
+have_postgres18() { have_postgres17; }
 have_standby() { have_postgres; }
+have_maven() { command -v mvn >/dev/null && command -v unzip >/dev/null; }
 have_compiler() { command -v gcc >/dev/null && [[ -e /usr/include/stdlib.h ]]; }
 
 have_browser() { command -v chromium >/dev/null && installed fonts-noto-cjk; }

@@ -1,36 +1,55 @@
 # shellcheck shell=bash
-# PostgreSQL with durable commits and a superuser named belay. It refuses to be
-# root, so under root it runs as the user postgres of Debian's package.
+# PostgreSQL with durable commits and a superuser named belay, and beside it on demand newer
+# ones. It refuses to be root, so under root it runs as the user postgres of Debian's package.
+
+# programs_of NODE: the folder of its programs. Those from Maven are copied: the user postgres
+# may not enter the cache.
+programs_of() {
+  case $1 in
+    postgres17 | postgres18) echo "$dir/$1/server/bin" ;;
+    *) postgres_programs ;;
+  esac
+}
 
 # postgres_programs: the folder of the newest installed version's programs.
 postgres_programs() { compgen -G '/usr/lib/postgresql/*/bin/postgres' | sort -V | tail -n 1 | xargs -r dirname | grep .; }
 
-up_postgres() {
-  if alive postgres; then
-    say "postgres is already up on port $(port_of postgres)"
+up_postgres() { up_postgres_node postgres; }
+heal_postgres() { heal_postgres_node postgres; }
+start_postgres() { start_postgres_node postgres; }
+up_postgres17() { up_postgres_node postgres17; }
+heal_postgres17() { heal_postgres_node postgres17; }
+start_postgres17() { start_postgres_node postgres17; }
+up_postgres18() { up_postgres_node postgres18; }
+heal_postgres18() { heal_postgres_node postgres18; }
+start_postgres18() { start_postgres_node postgres18; }
+
+up_postgres_node() {
+  if alive "$1"; then
+    say "$1 is already up on port $(port_of "$1")"
   else
-    say "starting postgres on port $(port_of postgres)"
+    say "starting $1 on port $(port_of "$1")"
   fi
-  heal_postgres
-  touch "$dir/postgres.ready"
+  heal_postgres_node "$1"
+  touch "$dir/$1.ready"
 }
 
-heal_postgres() {
-  mend_all postgres
-  start_postgres
+heal_postgres_node() {
+  mend_all "$1"
+  start_postgres_node "$1"
 }
 
-start_postgres() {
-  if ! alive postgres; then
-    need_ports postgres
+start_postgres_node() {
+  if ! alive "$1"; then
+    need_ports "$1"
     choose_postgres_user
-    if [[ ! -e $dir/postgres.ready ]]; then
-      create_postgres postgres
-      ! networked || echo 'host all all all scram-sha-256' >>"$dir/postgres/data/pg_hba.conf"
+    if [[ ! -e $dir/$1.ready ]]; then
+      create_postgres "$1"
+      ! networked || echo 'host all all all scram-sha-256' >>"$dir/$1/data/pg_hba.conf"
     fi
-    launch_postgres postgres
+    launch_postgres "$1"
   fi
-  wait_for postgres 60 "answer from postgres" postgres_answers postgres
+  wait_for "$1" 60 "answer from $1" postgres_answers "$1"
 }
 
 # launch_postgres NODE FLAG...
@@ -41,7 +60,7 @@ launch_postgres() {
   await_sessions_gone "$node"
   # Else it takes a killed process that nobody has reaped for a live one.
   rm -f "$dir/$node/data/postmaster.pid"
-  launch "$node" "${inside[@]}" "${as_postgres[@]}" "$(postgres_programs)/postgres" -D "$dir/$node/data" \
+  launch "$node" "${inside[@]}" "${as_postgres[@]}" "$(programs_of "$node")/postgres" -D "$dir/$node/data" \
     -c listen_addresses="$(bind_of "$node")" -c port="$(port_of "$node")" -c unix_socket_directories= \
     -c max_connections=500 -c timezone=UTC "$@"
 }
@@ -74,9 +93,10 @@ create_postgres() {
   shift
   rm -rf "${dir:?}/$node"
   mkdir -p "$dir/$node"
+  [[ -z ${maven_artifacts[$node]:-} ]] || cp -r "$(maven_tree "$node")" "$dir/$node/server"
   private_file "$dir/$node/password" <"$dir/password"
   [[ ${#as_postgres[@]} -eq 0 ]] || chown -R postgres: "$dir/$node"
-  "${as_postgres[@]}" env -C "$dir/$node" "$(postgres_programs)/initdb" --pgdata=data --username=belay \
+  "${as_postgres[@]}" env -C "$dir/$node" "$(programs_of "$node")/initdb" --pgdata=data --username=belay \
     --pwfile=password --auth=scram-sha-256 --encoding=UTF8 --locale=C.UTF-8 "$@" \
     >"$dir/log/$node-install.log" 2>&1 </dev/null ||
     fail_with_log "$node-install" "the data of $node could not be created"
@@ -84,6 +104,8 @@ create_postgres() {
 
 # stop_postgres lets it give back the shared memory that outlives a process.
 stop_postgres() { stop_postgres_node postgres; }
+stop_postgres17() { stop_postgres_node postgres17; }
+stop_postgres18() { stop_postgres_node postgres18; }
 
 stop_postgres_node() {
   alive "$1" || return 0
