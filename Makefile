@@ -30,7 +30,7 @@ test: ## vet and all tests against real servers, which it starts and stops; a pa
 .PHONY: test-all
 test-all: ## make test, and the parts that need another server: some 40 minutes
 	@scripts/part
-	@for on in postgres mysql mariadb11 galera group router pgbouncer standby semisync etcd zookeeper valkey redis8 rabbitmq4 engines; do \
+	@for on in postgres postgres17 postgres18 mysql mysql80 mariadb11 galera group router pgbouncer standby semisync etcd zookeeper valkey redis8 rabbitmq4 engines; do \
 		ON=$$on scripts/part; done
 	@for on in postgres mysql; do ON=$$on PKG=./internal/gormsuite scripts/part; done
 
