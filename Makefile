@@ -3,7 +3,7 @@ SHELL := bash
 .DEFAULT_GOAL := help
 
 # All modules, for what is done to each. A test keeps the list whole.
-MODULES := . cmd/guard-monitor examples guard/guardotel grpcguard benchmark benchmark/peers deploy/check deploy/release interop/alertmanager interop/drivers interop/http lock/etcdlock lock/zklock tools tools/etcd
+MODULES := . cmd/guard-monitor examples guard/guardotel grpcguard benchmark benchmark/peers deploy/check deploy/release interop/alertmanager interop/drivers interop/fronts interop/http lock/etcdlock lock/zklock tools tools/etcd
 
 golangci-lint := go tool -modfile=$(CURDIR)/tools/go.mod golangci-lint
 
@@ -30,7 +30,7 @@ test: ## vet and all tests against real servers, which it starts and stops; a pa
 .PHONY: test-all
 test-all: ## make test, and the parts that need another server: some 40 minutes
 	@scripts/part
-	@for on in postgres postgres17 postgres18 mysql mysql80 mariadb11 galera group router pgbouncer standby semisync etcd zookeeper valkey redis8 rabbitmq4 engines; do \
+	@for on in postgres postgres17 postgres18 mysql mysql80 mariadb11 galera group router pgbouncer standby semisync etcd zookeeper valkey redis8 rabbitmq4 engines fronts; do \
 		ON=$$on scripts/part; done
 	@for on in postgres mysql; do ON=$$on PKG=./internal/gormsuite scripts/part; done
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 
 	"gorm.io/gorm"
 
@@ -23,7 +24,8 @@ import (
 func (g *Guard) Pool() *sql.DB { return g.sql.DB() }
 
 // SQL returns the transaction of the operation that ctx comes from, whatever began it: Do, Once,
-// a middleware, a consumer. It is always the same one. Its Commit and Rollback return
+// a middleware, a consumer. It is always the same one. Elsewhere it returns an error that matches
+// dbguard.ErrOutside. Its Commit and Rollback return
 // ErrTxControl and send nothing, and then the operation can't be committed.
 //
 // An INSERT that the database refuses because of a protected row returns a
@@ -37,7 +39,8 @@ func SQL(ctx context.Context) (*sql.Tx, error) {
 	return t.SQL()
 }
 
-var errNoOperation = errors.New("guard: the context comes from no operation")
+// errNoOperation is returned outside of an operation.
+var errNoOperation = fmt.Errorf("%w: the context comes from no operation", dbguard.ErrOutside)
 
 // DoSQL is Do for an operation that writes SQL. Name its rows with Row, in Protects and Also.
 func (g *Guard) DoSQL(ctx context.Context, key string, op func(ctx context.Context, tx *sql.Tx) error, opts ...Option) error {
