@@ -88,7 +88,7 @@ func affected(res driver.Result, err error) int64 {
 
 // QueryContext implements driver.QueryerContext.
 func (c *conn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
-	return c.t.rows(ctx, query, args, func(ctx context.Context, dc driver.Conn) (driver.Rows, error) {
+	return c.t.query(ctx, query, args, func(ctx context.Context, dc driver.Conn) (driver.Rows, error) {
 		switch d := dc.(type) {
 		case driver.QueryerContext:
 			return d.QueryContext(ctx, query, args)

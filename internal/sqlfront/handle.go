@@ -6,6 +6,8 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/belaygo/belay/internal/conflict"
@@ -62,6 +64,7 @@ type Transaction struct {
 	ending bool
 	saves  []string // names of the savepoints that are open
 	seq    int
+	open   map[*rows]bool // rows that are open
 }
 
 // On returns the transaction on a connection.
@@ -99,8 +102,8 @@ func (t *Transaction) Open() error {
 	return nil
 }
 
-// End closes the operation's *sql.Tx, with its rows and statements. It waits for statements
-// that run, and sends nothing that could end the transaction.
+// End closes the operation's *sql.Tx, with its rows and statements, and the rows of a Handle. It
+// waits for statements that run, and sends nothing that could end the transaction.
 func (t *Transaction) End() {
 	t.mu.Lock()
 	t.ending = true
@@ -109,6 +112,26 @@ func (t *Transaction) End() {
 	if tx != nil {
 		_ = tx.Rollback()
 	}
+	t.mu.Lock()
+	left := slices.Collect(maps.Keys(t.open))
+	t.mu.Unlock()
+	for _, r := range left {
+		_ = r.Close()
+	}
+}
+
+// note notes that rows are open, or that they are closed.
+func (t *Transaction) note(r *rows, open bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !open {
+		delete(t.open, r)
+		return
+	}
+	if t.open == nil {
+		t.open = make(map[*rows]bool)
+	}
+	t.open[r] = true
 }
 
 func (t *Transaction) isEnding() bool {

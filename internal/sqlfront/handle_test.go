@@ -9,11 +9,13 @@ import (
 	"sync/atomic"
 	"testing"
 
+	_ "github.com/mattn/go-sqlite3"
 	"go.uber.org/goleak"
 	_ "modernc.org/sqlite"
 
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/guard/guardtest"
+	"github.com/belaygo/belay/internal/dbtx/pinned"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -48,6 +50,48 @@ func TestPoolOfOne(t *testing.T) {
 	var n int
 	if err := pool.QueryRow("SELECT COUNT(*) FROM sales").Scan(&n); err != nil || n != 2 {
 		t.Errorf("%d sales, %v", n, err)
+	}
+}
+
+// TestRowsOfTheHandle: rows that a program leaves open are closed with the operation, which is
+// rolled back. The connection is fit for the next one.
+func TestRowsOfTheHandle(t *testing.T) {
+	for _, driver := range []string{"sqlite", "sqlite3"} {
+		t.Run(driver, func(t *testing.T) {
+			g := guardtest.OpenSQL(t, driver, schema, "INSERT INTO sales (no) VALUES ('1'), ('2')")
+			pool, err := g.DB.DB()
+			if err != nil {
+				t.Fatal(err)
+			}
+			pool.SetMaxOpenConns(1)
+			var rows *sql.Rows
+			err = g.DoSQL(bg, "sale:3", func(ctx context.Context, tx *sql.Tx) (err error) {
+				if _, err := tx.ExecContext(ctx, "INSERT INTO sales (no) VALUES ('3')"); err != nil {
+					return err
+				}
+				rows, err = g.Pool().QueryContext(context.WithoutCancel(ctx), "SELECT no FROM sales")
+				if err == nil && !rows.Next() {
+					t.Error("there is no row")
+				}
+				return err
+			})
+			if !errors.Is(err, pinned.ErrRowsOpen) {
+				t.Errorf("err = %v, want ErrRowsOpen", err)
+			}
+			if rows.Next() {
+				t.Error("the rows go on after the operation")
+			}
+			if err := rows.Close(); err != nil {
+				t.Error(err)
+			}
+			var n int
+			if err := pool.QueryRow("SELECT COUNT(*) FROM sales").Scan(&n); err != nil || n != 2 {
+				t.Errorf("%d sales, %v", n, err)
+			}
+			if _, err := pool.Exec("DROP TABLE sales"); err != nil { // refused while rows of it are open
+				t.Error(err)
+			}
+		})
 	}
 }
 

@@ -2,9 +2,11 @@ package sqlfront
 
 import (
 	"context"
+	"database/sql"
 	"database/sql/driver"
 	"io"
 	"reflect"
+	"sync/atomic"
 
 	"github.com/belaygo/belay/internal/dbtx/pinned"
 )
@@ -18,11 +20,11 @@ type rows struct {
 	columns []string
 	seen    int64
 	end     error // that Next has returned
-	closed  bool
+	closed  atomic.Bool
 }
 
-// rows sends a query.
-func (t *Transaction) rows(ctx context.Context, query string, args []driver.NamedValue, send func(context.Context, driver.Conn) (driver.Rows, error)) (driver.Rows, error) {
+// query sends a query.
+func (t *Transaction) query(ctx context.Context, query string, args []driver.NamedValue, send func(context.Context, driver.Conn) (driver.Rows, error)) (driver.Rows, error) {
 	r := &rows{t: t}
 	var err error
 	r.sent, err = t.conn.Send(ctx, query, args, func(ctx context.Context, dc driver.Conn) (int64, bool, error) {
@@ -33,6 +35,7 @@ func (t *Transaction) rows(ctx context.Context, query string, args []driver.Name
 	if err != nil {
 		return nil, err
 	}
+	t.note(r, true)
 	return r, nil
 }
 
@@ -47,7 +50,12 @@ func (r *rows) Columns() []string {
 // Next implements driver.Rows. An error that comes with the rows is judged as that of the
 // statement.
 func (r *rows) Next(dest []driver.Value) error {
-	err := r.t.conn.Driver(func(driver.Conn) error { return r.in.Next(dest) })
+	err := r.t.conn.Driver(func(driver.Conn) error {
+		if r.closed.Load() {
+			return sql.ErrTxDone // by the end of the operation
+		}
+		return r.in.Next(dest)
+	})
 	if err == nil {
 		r.seen++
 		return nil
@@ -68,10 +76,10 @@ func (r *rows) failed(err error) error {
 
 // Close implements driver.Rows.
 func (r *rows) Close() error {
-	if r.closed {
+	if r.closed.Swap(true) {
 		return nil
 	}
-	r.closed = true
+	r.t.note(r, false)
 	err := r.t.conn.Driver(func(driver.Conn) error { return r.in.Close() })
 	seen := r.seen
 	if seen == 0 && r.end == nil {

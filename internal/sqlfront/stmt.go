@@ -98,7 +98,7 @@ func (s *stmt) ExecContext(ctx context.Context, args []driver.NamedValue) (res d
 
 // QueryContext implements driver.StmtQueryContext.
 func (s *stmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
-	return s.c.t.rows(ctx, s.query, args, func(ctx context.Context, _ driver.Conn) (driver.Rows, error) {
+	return s.c.t.query(ctx, s.query, args, func(ctx context.Context, _ driver.Conn) (driver.Rows, error) {
 		if d, ok := s.in.(driver.StmtQueryContext); ok {
 			return d.QueryContext(ctx, args)
 		}
