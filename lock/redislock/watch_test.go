@@ -40,10 +40,13 @@ func (b bell) wait(tb testing.TB, why string) {
 func watch(tb testing.TB, e *redislock.Engine, key string) (b bell, stop func()) {
 	tb.Helper()
 	b = make(bell, 1000)
-	stop, err := e.Watch(tb.Context(), key, b.ring)
-	if err != nil {
-		tb.Fatalf("Watch: %v", err)
-	}
+	testwait.Until(tb, "the channel is subscribed to", func() (ok bool) { // a node may have a fault behind it
+		var err error
+		if stop, err = e.Watch(tb.Context(), key, b.ring); err != nil {
+			tb.Logf("Watch: %v", err)
+		}
+		return err == nil
+	})
 	tb.Cleanup(stop)
 	return b, stop
 }
