@@ -45,8 +45,12 @@ func (t *Tx) Commit() error {
 		return sql.ErrTxDone
 	}
 	t.conn.Refuse()
-	t.raw.End()
 	defer t.cancel()
+	if err := t.raw.End(t.options.EndTimeout); err != nil {
+		t.conn.Abort()
+		t.journal.Undo()
+		return fmt.Errorf("commit: %w", err)
+	}
 	returned := false
 	defer func() {
 		if !returned { // the driver has panicked
@@ -120,7 +124,9 @@ func (t *Tx) Rollback() {
 
 // rollback sends the ROLLBACK, and completes the evidence.
 func (t *Tx) rollback() {
-	t.raw.End()
+	if t.raw.End(patience) != nil {
+		t.conn.Abort()
+	}
 	t.conn.CloseRows()
 	_ = t.LeaveRoutine()
 	fail.Point("dbtx/before-rollback")

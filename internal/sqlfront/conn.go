@@ -5,22 +5,38 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"fmt"
+
+	"github.com/belaygo/belay/internal/dbtx/pinned"
 )
 
 // conn is a connection of a handle: a view of the one on which the operation runs.
 type conn struct {
 	t      *Transaction
 	whole  bool // its next transaction is the operation's own
-	checks checks
+	level  int  // of its nested transaction, from 1; 0 = the operation's own, or none
+	checks int  // 0 = it is not known whether the driver's connection checks values; -1 = it does not
 }
 
-// checks is what is known of how the driver's connection checks values.
-type checks int
+// innermost returns an error if a statement of the connection is not one of the innermost
+// transaction.
+func (c *conn) innermost() error {
+	c.t.mu.Lock()
+	defer c.t.mu.Unlock()
+	if c.level != len(c.t.saves) {
+		return errNested
+	}
+	return nil
+}
 
-const (
-	unknown checks = iota
-	checksNone
-)
+// recovered makes an error of a panic of the driver, or of a value of the program. database/sql would
+// not give back the locks that it has, so the operation could not be ended.
+func (c *conn) recovered(err *error) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("%w: %v", pinned.ErrPanic, r)
+		c.t.conn.Watcher.Poison(*err)
+	}
+}
 
 // Close implements driver.Conn. The guard frees the connection.
 func (c *conn) Close() error { return nil }
@@ -42,7 +58,7 @@ func (c *conn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, erro
 
 // send runs a statement without arguments, whatever the driver offers.
 func (c *conn) send(ctx context.Context, query string) error {
-	_, err := c.ExecContext(ctx, query, nil)
+	_, err := c.exec(ctx, query, nil)
 	if err != driver.ErrSkip { //nolint:errorlint // the protocol's own value
 		return err
 	}
@@ -51,12 +67,20 @@ func (c *conn) send(ctx context.Context, query string) error {
 		return err
 	}
 	defer st.Close()
-	_, err = st.(driver.StmtExecContext).ExecContext(ctx, nil)
+	_, err = st.(*stmt).exec(ctx, nil)
 	return err
 }
 
 // ExecContext implements driver.ExecerContext.
-func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (res driver.Result, err error) {
+func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	if err := c.innermost(); err != nil {
+		return nil, err
+	}
+	return c.exec(ctx, query, args)
+}
+
+func (c *conn) exec(ctx context.Context, query string, args []driver.NamedValue) (res driver.Result, err error) {
+	defer c.recovered(&err)
 	_, err = c.t.conn.Send(ctx, query, args, func(ctx context.Context, dc driver.Conn) (int64, bool, error) {
 		switch d := dc.(type) {
 		case driver.ExecerContext:
@@ -87,7 +111,11 @@ func affected(res driver.Result, err error) int64 {
 }
 
 // QueryContext implements driver.QueryerContext.
-func (c *conn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+func (c *conn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (_ driver.Rows, err error) {
+	if err := c.innermost(); err != nil {
+		return nil, err
+	}
+	defer c.recovered(&err)
 	return c.t.query(ctx, query, args, func(ctx context.Context, dc driver.Conn) (driver.Rows, error) {
 		switch d := dc.(type) {
 		case driver.QueryerContext:
@@ -110,7 +138,8 @@ func (c *conn) Prepare(query string) (driver.Stmt, error) {
 
 // PrepareContext implements driver.ConnPrepareContext. A statement is admitted each time that
 // it is executed.
-func (c *conn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
+func (c *conn) PrepareContext(ctx context.Context, query string) (_ driver.Stmt, err error) {
+	defer c.recovered(&err)
 	if c.t.isEnding() {
 		return nil, sql.ErrTxDone
 	}
@@ -136,15 +165,25 @@ func (c *conn) Ping(ctx context.Context) error {
 }
 
 // CheckNamedValue implements driver.NamedValueChecker: the driver's connection decides, or
-// database/sql if that does not.
-func (c *conn) CheckNamedValue(nv *driver.NamedValue) error {
-	if c.checks == checksNone {
+// the rule of database/sql if that does not.
+func (c *conn) CheckNamedValue(nv *driver.NamedValue) (err error) {
+	defer c.recovered(&err)
+	if err = c.check(nv); err != driver.ErrSkip { //nolint:errorlint // the protocol's own value
+		return err
+	}
+	nv.Value, err = driver.DefaultParameterConverter.ConvertValue(nv.Value)
+	return err
+}
+
+// check lets the driver's connection check a value.
+func (c *conn) check(nv *driver.NamedValue) error {
+	if c.checks < 0 {
 		return driver.ErrSkip
 	}
 	return c.t.conn.Driver(func(dc driver.Conn) error {
 		d, ok := dc.(driver.NamedValueChecker)
 		if !ok {
-			c.checks = checksNone
+			c.checks = -1
 			return driver.ErrSkip
 		}
 		return d.CheckNamedValue(nv)

@@ -9,14 +9,21 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
+	"github.com/belaygo/belay/internal/background"
 	"github.com/belaygo/belay/internal/conflict"
 	"github.com/belaygo/belay/internal/dbtx/pinned"
 )
 
-// ErrOrder is returned by the end of a nested transaction while one that was begun in it is
-// open.
-var ErrOrder = errors.New("dbguard: nested transactions end in the reverse order")
+var (
+	// errOrder is returned by the end of a nested transaction while one that was begun in it is
+	// open.
+	errOrder = errors.New("dbguard: nested transactions end in the reverse order")
+	// errNested is returned for a statement outside of the innermost transaction: that one's
+	// rollback would undo it.
+	errNested = errors.New("dbguard: a nested transaction is open: use it, or end it first")
+)
 
 // A Handle is a pool whose statements run in the operation of their context. It is safe for
 // concurrent use.
@@ -25,6 +32,7 @@ type Handle struct {
 	of   func(context.Context) *Transaction
 	mu   sync.Mutex
 	db   *sql.DB // nil until it is asked for
+	shut bool
 }
 
 // New returns a handle of the pool that pool returns. of returns the transaction of a context,
@@ -40,6 +48,9 @@ func (h *Handle) DB() *sql.DB {
 	if h.db == nil {
 		h.db = sql.OpenDB(connector{h})
 		h.db.SetMaxIdleConns(-1) // a connection is of one operation
+		if h.shut {
+			_ = h.db.Close()
+		}
 	}
 	return h.db
 }
@@ -48,6 +59,7 @@ func (h *Handle) DB() *sql.DB {
 func (h *Handle) Close() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.shut = true
 	if h.db == nil {
 		return nil
 	}
@@ -102,21 +114,48 @@ func (t *Transaction) Open() error {
 	return nil
 }
 
+// errStuck is returned by End if a statement does not end.
+var errStuck = errors.New("dbguard: a statement of the operation does not end")
+
 // End closes the operation's *sql.Tx, with its rows and statements, and the rows of a Handle. It
-// waits for statements that run, and sends nothing that could end the transaction.
-func (t *Transaction) End() {
+// waits for statements that run, for patience at most: database/sql takes a query for one that still
+// runs after a panic in it, of a sql.Scanner for instance. End sends nothing that could end the
+// transaction.
+func (t *Transaction) End(patience time.Duration) error {
 	t.mu.Lock()
 	t.ending = true
 	tx := t.tx
 	t.mu.Unlock()
+	var stuck error
 	if tx != nil {
-		_ = tx.Rollback()
+		stuck = within(patience, func() { _ = tx.Rollback() })
 	}
 	t.mu.Lock()
 	left := slices.Collect(maps.Keys(t.open))
 	t.mu.Unlock()
 	for _, r := range left {
 		_ = r.Close()
+	}
+	return stuck
+}
+
+// within runs f, and returns an error if it does not return in time. It goes on then.
+func within(patience time.Duration, f func()) error {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = background.Do(nil, "end a transaction", func() error {
+			f()
+			return nil
+		})
+	}()
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return nil
+	case <-timer.C:
+		return errStuck
 	}
 }
 

@@ -13,9 +13,11 @@ import (
 	"go.uber.org/goleak"
 	_ "modernc.org/sqlite"
 
+	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/guard/guardtest"
 	"github.com/belaygo/belay/internal/dbtx/pinned"
+	"github.com/belaygo/belay/internal/testwait"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -199,32 +201,162 @@ func TestBadConnection(t *testing.T) {
 	}
 }
 
-// TestDriverPanics: the panic goes on, and nothing of the operation remains.
-func TestDriverPanics(t *testing.T) {
-	g := guardtest.OpenSQL(t, "breaking", schema)
-	sell := func(no string) error {
-		return g.DoSQL(bg, "sale:"+no, func(ctx context.Context, tx *sql.Tx) error {
-			_, err := tx.ExecContext(ctx, "INSERT INTO sales (no) VALUES (?)", no)
-			return err
-		}, guard.Protects(guard.Row("sales", "no", no)))
-	}
-	how := func() error { panic("the driver") }
-	func() {
-		defer func() {
-			if r := recover(); r != "the driver" {
-				t.Errorf("recovered %v", r)
-			}
-		}()
-		_ = g.DoSQL(bg, "sale:1", func(ctx context.Context, tx *sql.Tx) error {
-			broken.how.Store(&how)
+// wantUsable wants that nothing of earlier operations on a key remains, and that the next one
+// works.
+func wantUsable(t *testing.T, g *guardtest.Guard) {
+	t.Helper()
+	sell := func() error {
+		return g.DoSQL(bg, "sale:1", func(ctx context.Context, tx *sql.Tx) error {
 			_, err := tx.ExecContext(ctx, "INSERT INTO sales (no) VALUES ('1')")
 			return err
-		})
-	}()
-	if err := sell("1"); err != nil {
-		t.Errorf("after the panic: %v", err)
+		}, guard.Protects(guard.Row("sales", "no", "1")))
 	}
-	if err := sell("1"); !errors.Is(err, guard.ErrDuplicate) {
-		t.Errorf("err = %v, want ErrDuplicate", err)
+	if err := sell(); err != nil {
+		t.Errorf("the next operation: %v", err)
+	}
+	if err := sell(); !errors.Is(err, guard.ErrDuplicate) {
+		t.Errorf("its repeat: %v, want ErrDuplicate", err)
+	}
+}
+
+type panics struct{}
+
+func (panics) Value() (driver.Value, error) { panic("a value") }
+func (panics) Scan(any) error               { panic("a scanner") }
+
+// TestPanics: a panic of the driver, or in a value of the program, holds nothing up. The operation is
+// not committed, also if it goes on.
+func TestPanics(t *testing.T) {
+	inDriver := func() error { panic("the driver") }
+	for name, do := range map[string]func(ctx context.Context, tx *sql.Tx) error{
+		"driver": func(ctx context.Context, tx *sql.Tx) error {
+			broken.how.Store(&inDriver)
+			_, err := tx.ExecContext(ctx, "INSERT INTO sales (no) VALUES ('1')")
+			return err
+		},
+		"value": func(ctx context.Context, tx *sql.Tx) error {
+			_, err := tx.ExecContext(ctx, "INSERT INTO sales (no) VALUES (?)", panics{})
+			return err
+		},
+		"value in a query": func(ctx context.Context, tx *sql.Tx) error {
+			var no string
+			return tx.QueryRowContext(ctx, "SELECT no FROM sales WHERE no = ?", panics{}).Scan(&no)
+		},
+		"value of a prepared one": func(ctx context.Context, tx *sql.Tx) error {
+			st, err := tx.PrepareContext(ctx, "INSERT INTO sales (no) VALUES (?)")
+			if err != nil {
+				return err
+			}
+			defer st.Close()
+			_, err = st.ExecContext(ctx, panics{})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := guardtest.OpenSQL(t, "breaking", schema)
+			err := g.DoSQL(bg, "sale:1", func(ctx context.Context, tx *sql.Tx) error {
+				if _, err := tx.ExecContext(ctx, "INSERT INTO sales (no) VALUES ('0')"); err != nil {
+					return err
+				}
+				if err := do(ctx, tx); !errors.Is(err, pinned.ErrPanic) {
+					t.Errorf("err = %v, want ErrPanic", err)
+				}
+				return nil // the operation does not look
+			})
+			if !errors.Is(err, pinned.ErrPanic) {
+				t.Errorf("err = %v, want ErrPanic", err)
+			}
+			wantUsable(t, g)
+		})
+	}
+}
+
+// TestNestedIsInnermost: while a nested transaction is open, no statement lands in it by mistake,
+// which its rollback would undo.
+func TestNestedIsInnermost(t *testing.T) {
+	g := guardtest.OpenSQL(t, "sqlite", schema)
+	err := g.DoSQL(bg, "sale:0", func(ctx context.Context, tx *sql.Tx) error {
+		sub, cancel := context.WithCancel(ctx)
+		defer cancel()
+		in, err := g.Pool().BeginTx(sub, nil)
+		if err != nil {
+			return err
+		}
+		if _, err := in.ExecContext(ctx, "INSERT INTO sales (no) VALUES ('in')"); err != nil {
+			return err
+		}
+		for name, exec := range map[string]func(context.Context, string, ...any) (sql.Result, error){
+			"the operation's": tx.ExecContext, "the pool's": g.Pool().ExecContext,
+		} {
+			if _, err := exec(ctx, "INSERT INTO sales (no) VALUES ('out')"); err == nil {
+				t.Errorf("%s statement was sent within the nested transaction", name)
+			}
+		}
+		cancel() // database/sql rolls the nested one back, some time later
+		testwait.Until(t, "the nested transaction ends", func() bool {
+			_, err := tx.ExecContext(ctx, "INSERT INTO sales (no) VALUES ('out')")
+			return err == nil
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var no string
+	if err := g.DB.Raw("SELECT group_concat(no) FROM sales").Scan(&no).Error; err != nil || no != "out" {
+		t.Errorf("sales are %q, %v, want that of the operation", no, err)
+	}
+}
+
+// TestUncounted: a statement whose rows are not counted, or that returned none, is judged as one
+// that wrote none, or not at all.
+func TestUncounted(t *testing.T) {
+	g := guardtest.OpenSQL(t, "sqlite", "CREATE TABLE items (id INTEGER PRIMARY KEY, version INTEGER NOT NULL DEFAULT 1)")
+	row := guard.Row("items", "id", 1)
+	for name, judge := range map[string]func(ctx context.Context, n int64, err error) error{
+		"Changed":  func(ctx context.Context, n int64, err error) error { return guard.Changed(ctx, row, 1, n, err) },
+		"Inserted": func(ctx context.Context, n int64, err error) error { return guard.Inserted(ctx, row, n, err) },
+	} {
+		err := g.DoSQL(bg, "item:1", func(ctx context.Context, _ *sql.Tx) error { return judge(ctx, 1, sql.ErrNoRows) })
+		if _, refused := errors.AsType[*dbguard.ConflictError](err); !refused {
+			t.Errorf("%s of sql.ErrNoRows: %v", name, err)
+		}
+		err = g.DoSQL(bg, "item:1", func(ctx context.Context, _ *sql.Tx) error { return judge(ctx, -1, nil) })
+		if _, refused := errors.AsType[*dbguard.ConflictError](err); err == nil || refused {
+			t.Errorf("%s of -1 rows: %v", name, err)
+		}
+	}
+}
+
+// TestOutsideTakesOne: the queries that a library asks outside of operations take one connection of
+// the pool, and call no function of the program's.
+func TestOutsideTakesOne(t *testing.T) {
+	g := guardtest.OpenSQL(t, "sqlite", schema)
+	pool, err := g.DB.DB()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool.SetMaxOpenConns(1)
+	conn, err := g.Pool().Conn(bg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		var version string
+		if err := conn.QueryRowContext(bg, "SELECT sqlite_version()").Scan(&version); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := conn.Close(); err != nil {
+		t.Error(err)
+	}
+	if n := pool.Stats().InUse; n != 0 {
+		t.Errorf("%d connections are in use", n)
+	}
+	for _, query := range []string{"SELECT place_order(1)", "SELECT nextval('s')", "SELECT get_lock('a', 1)", "SELECT 1 FROM sales", "SELECT 1; DELETE FROM sales"} {
+		var n any
+		if err := g.Pool().QueryRowContext(bg, query).Scan(&n); !errors.Is(err, dbguard.ErrOutside) {
+			t.Errorf("%s: %v, want ErrOutside", query, err)
+		}
 	}
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/belaygo/belay/internal/dbtx/sqltext"
 )
@@ -54,13 +56,15 @@ func (c *outside) QueryContext(ctx context.Context, query string, args []driver.
 	if len(args) > 0 || !readsNoTable(query) {
 		return nil, errOutside
 	}
-	in, err := c.pool.Conn(ctx)
-	if err != nil {
-		return nil, err
+	if c.in == nil {
+		in, err := c.pool.Conn(ctx)
+		if err != nil {
+			return nil, err
+		}
+		c.in = in
 	}
-	c.in = in
 	var rows driver.Rows
-	err = in.Raw(func(dc any) (err error) {
+	err := c.in.Raw(func(dc any) (err error) {
 		d, ok := dc.(driver.QueryerContext)
 		if !ok {
 			return driver.ErrSkip
@@ -71,15 +75,20 @@ func (c *outside) QueryContext(ctx context.Context, query string, args []driver.
 	return rows, err
 }
 
-// readsNoTable reports whether a query is one SELECT of functions and settings.
+// readsNoTable reports whether a query is one SELECT that reads no table, and calls no function
+// but that of the server's version.
 func readsNoTable(query string) bool {
 	statements := sqltext.Split(query, sqltext.Standard)
 	if len(statements) != 1 {
 		return false
 	}
 	words := statements[0].Words()
-	return words[0] == "SELECT" && !slices.Contains(words, "FROM") && !slices.Contains(words, "INTO")
+	calls := strings.Count(query, "(")
+	return words[0] == "SELECT" && calls == len(versions.FindAllString(query, -1)) && !slices.Contains(words, "FROM") && !slices.Contains(words, "INTO")
 }
+
+// versions finds the functions that libraries ask for the version.
+var versions = regexp.MustCompile(`(?i)\b(sqlite_)?version\(\)`)
 
 // unsent is a statement that was prepared outside of an operation.
 type unsent struct{}

@@ -16,7 +16,8 @@ type stmt struct {
 	convert driver.ColumnConverter //nolint:staticcheck // drivers have it
 }
 
-func prepare(ctx context.Context, c *conn, query string) (driver.Stmt, error) {
+// prepare prepares a statement. Its caller has the turn.
+func prepare(ctx context.Context, c *conn, query string) (*stmt, error) {
 	s := &stmt{c: c, query: query}
 	err := c.t.conn.Driver(func(dc driver.Conn) (err error) {
 		if d, ok := dc.(driver.ConnPrepareContext); ok {
@@ -58,19 +59,20 @@ func (s *stmt) Query([]driver.Value) (driver.Rows, error) { return nil, errNoCon
 // CheckNamedValue implements driver.NamedValueChecker: the statement decides, or else the
 // connection, or else the statement's converter. stmt has no converter itself: database/sql
 // would then leave values as they are where the number of inputs is not known.
-func (s *stmt) CheckNamedValue(nv *driver.NamedValue) error {
-	var err error
+func (s *stmt) CheckNamedValue(nv *driver.NamedValue) (err error) {
+	defer s.c.recovered(&err)
 	if s.checker != nil {
 		err = s.c.t.conn.Driver(func(driver.Conn) error { return s.checker.CheckNamedValue(nv) })
 	} else {
-		err = s.c.CheckNamedValue(nv)
+		err = s.c.check(nv)
 	}
-	column := nv.Ordinal - 1
-	if err != driver.ErrSkip || s.convert == nil || s.inputs <= column { //nolint:errorlint // the protocol's own value
+	if err != driver.ErrSkip { //nolint:errorlint // the protocol's own value
 		return err
 	}
 	v, err := driver.DefaultParameterConverter.ConvertValue(nv.Value)
-	if err != nil {
+	column := nv.Ordinal - 1
+	if err != nil || s.convert == nil || s.inputs <= column {
+		nv.Value = v
 		return err
 	}
 	return s.c.t.conn.Driver(func(driver.Conn) (err error) {
@@ -80,7 +82,15 @@ func (s *stmt) CheckNamedValue(nv *driver.NamedValue) error {
 }
 
 // ExecContext implements driver.StmtExecContext.
-func (s *stmt) ExecContext(ctx context.Context, args []driver.NamedValue) (res driver.Result, err error) {
+func (s *stmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
+	if err := s.c.innermost(); err != nil {
+		return nil, err
+	}
+	return s.exec(ctx, args)
+}
+
+func (s *stmt) exec(ctx context.Context, args []driver.NamedValue) (res driver.Result, err error) {
+	defer s.c.recovered(&err)
 	_, err = s.c.t.conn.Send(ctx, s.query, args, func(ctx context.Context, _ driver.Conn) (int64, bool, error) {
 		if d, ok := s.in.(driver.StmtExecContext); ok {
 			res, err = d.ExecContext(ctx, args)
@@ -97,7 +107,11 @@ func (s *stmt) ExecContext(ctx context.Context, args []driver.NamedValue) (res d
 }
 
 // QueryContext implements driver.StmtQueryContext.
-func (s *stmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
+func (s *stmt) QueryContext(ctx context.Context, args []driver.NamedValue) (_ driver.Rows, err error) {
+	if err := s.c.innermost(); err != nil {
+		return nil, err
+	}
+	defer s.c.recovered(&err)
 	return s.c.t.query(ctx, s.query, args, func(ctx context.Context, _ driver.Conn) (driver.Rows, error) {
 		if d, ok := s.in.(driver.StmtQueryContext); ok {
 			return d.QueryContext(ctx, args)

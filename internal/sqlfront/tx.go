@@ -44,6 +44,7 @@ func (c *conn) begin(ctx context.Context) (driver.Tx, error) {
 	c.t.mu.Lock()
 	defer c.t.mu.Unlock()
 	c.t.saves = append(c.t.saves, name)
+	c.level = len(c.t.saves)
 	return save{c, name}, nil
 }
 
@@ -59,17 +60,14 @@ func (s save) end(queries ...string) error {
 	t := s.c.t
 	t.mu.Lock()
 	last := len(t.saves) > 0 && t.saves[len(t.saves)-1] == s.name
-	if i := slices.Index(t.saves, s.name); i >= 0 {
-		t.saves = t.saves[:i]
-	}
 	ending := t.ending
 	t.mu.Unlock()
 	switch {
 	case ending:
 		return nil
 	case !last:
-		t.conn.Watcher.Poison(ErrOrder)
-		return ErrOrder
+		t.conn.Watcher.Poison(errOrder)
+		return errOrder
 	}
 	for _, query := range queries {
 		if err := s.c.send(context.Background(), query); err != nil {
@@ -77,5 +75,8 @@ func (s save) end(queries ...string) error {
 			return err
 		}
 	}
+	t.mu.Lock() // not before: until then the operation can't be committed, nor use another one
+	defer t.mu.Unlock()
+	t.saves = slices.DeleteFunc(t.saves, func(name string) bool { return name == s.name })
 	return nil
 }

@@ -50,6 +50,7 @@ type Conn struct {
 	Done    <-chan struct{} // closed at the end of the transaction, if not before
 
 	turn    turn
+	sent    atomic.Int64 // statements of the program
 	results results
 	several bool // it takes statements while rows are open
 }
@@ -136,6 +137,9 @@ func (c *Conn) admit(ctx context.Context, query string, own bool) (statements []
 			return nil, ErrRowsOpen
 		}
 	}
+	if !own {
+		c.sent.Add(1)
+	}
 	return c.Watcher.Admit(ctx, query)
 }
 
@@ -177,15 +181,16 @@ func (c *Conn) Watch(f func()) {
 	ended := false
 	defer func() {
 		if !ended {
-			c.abort()
+			c.Abort()
 		}
 	}()
 	f()
 	ended = true
 }
 
-// abort closes the connection for good after a panic, without the wait of Discard.
-func (c *Conn) abort() {
+// Abort closes the connection for good after a panic, or under a statement that does not end, without the
+// wait of Discard.
+func (c *Conn) Abort() {
 	if c.Broken.Load() {
 		return
 	}

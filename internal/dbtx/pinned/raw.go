@@ -17,7 +17,11 @@ type Raw struct {
 	Err        error
 
 	conn *Conn
+	nth  int64
 }
+
+// Last reports whether no other statement was sent since, as may be while rows are open.
+func (r *Raw) Last() bool { return r.conn.sent.Load() == r.nth }
 
 // values returns the arguments without their names.
 func (r *Raw) values() []any {
@@ -38,7 +42,7 @@ func (c *Conn) Send(ctx context.Context, query string, args []driver.NamedValue,
 	}
 	defer c.Give()
 	c.Watcher.Ready(statements)
-	r := &Raw{Query: query, Args: args, Statements: statements, Affected: -1, conn: c}
+	r := &Raw{Query: query, Args: args, Statements: statements, Affected: -1, conn: c, nth: c.sent.Load()}
 	ctx, cancel := c.within(ctx, false)
 	rows := false
 	r.Err = c.Driver(func(dc driver.Conn) (err error) {
@@ -66,7 +70,7 @@ func (c *Conn) Send(ctx context.Context, query string, args []driver.NamedValue,
 // judge judges a statement that has no rows, or no more.
 func (r *Raw) judge() error {
 	err := r.conn.Watcher.Judge(r)
-	if err == nil && r.Affected >= 0 {
+	if err == nil && r.Affected >= 0 && r.Last() {
 		r.conn.Watcher.Affected(r.Statements, r.Affected)
 	}
 	return err
