@@ -46,6 +46,8 @@ func (t *Tx) Judge(r *pinned.Raw) error {
 	switch {
 	case dialect.IsDuplicate(r.Err):
 		return t.refusedRaw(w, r)
+	case r.Err == nil && !r.Last():
+		return nil // the journal has the text alone
 	case w != nil && r.Err == nil:
 		return t.insertedRaw(w, r.Affected)
 	case w != nil:
@@ -103,7 +105,9 @@ func (t *Tx) refusedRow(r *pinned.Raw) *protected.Row {
 		switch {
 		case table != "" && table != catalogue.BareName(row.Table):
 			continue
-		case table == "" && (written == "" || !t.reader.SameTable(written, row.Table) || t.reader.Facts(row.Table).Triggers):
+		case written != "" && !t.reader.SameTable(written, row.Table):
+			continue // a table of another schema may have an index of that name
+		case table == "" && (written == "" || t.reader.Facts(row.Table).Triggers):
 			continue // the index may be that of another table
 		}
 		if t.namesRow(r.Err, row, name) {

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/belaygo/belay/internal/conflict"
@@ -28,7 +29,7 @@ func (t *Tx) UpdateRow(ctx context.Context, row *tablerow.Row, version rowversio
 		return err
 	}
 	t.journal.Mark()
-	res, err := t.conn.ExecContext(ctx, t.updateOf(w, row, set, len(args)), append(args[:len(args):len(args)], append(row.Values, int64(version))...)...)
+	res, err := t.conn.ExecContext(ctx, t.updateOf(w, row, set, len(args)), slices.Concat(args, row.Values, []any{int64(version)})...)
 	var n int64
 	if err == nil {
 		n, err = res.RowsAffected()
@@ -49,7 +50,8 @@ func (t *Tx) UpdateRow(ctx context.Context, row *tablerow.Row, version rowversio
 // Changed returns the conflict of an UPDATE that has written n rows, or nil if that is the one
 // row. err is the UPDATE's own.
 func (t *Tx) Changed(row *tablerow.Row, version rowversion.Version, n int64, err error) error {
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+	n, err = counted(n, err)
+	if err != nil {
 		return err
 	}
 	w, failed := t.updating(row, version)
@@ -69,7 +71,8 @@ func (t *Tx) Changed(row *tablerow.Row, version rowversion.Version, n int64, err
 // Inserted returns the conflict of an INSERT that was to leave out a row that is there, and has
 // inserted n rows, or nil if that is the one row. err is the INSERT's own.
 func (t *Tx) Inserted(row *tablerow.Row, n int64, err error) error {
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+	n, err = counted(n, err)
+	if err != nil {
 		return err
 	}
 	r, failed := t.row(row)
@@ -79,6 +82,17 @@ func (t *Tx) Inserted(row *tablerow.Row, n int64, err error) error {
 	return t.judge.Duplicate(&statement.Write{
 		Table: row.Table, Model: listed{}, Given: 1, Values: 1, Rows: []statement.Row{{Value: r.Value}},
 	}, nil)
+}
+
+// counted returns how many rows a statement has written. sql.ErrNoRows counts as none.
+func counted(n int64, err error) (int64, error) {
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return 0, nil
+	case err == nil && n < 0:
+		return 0, fmt.Errorf("dbguard: %d rows were written: the driver does not count them", n)
+	}
+	return n, err
 }
 
 // row returns a row that is named by its table, whose columns are those of a unique index.

@@ -33,13 +33,16 @@ func (d Dialect) Shown(v any) (string, bool) {
 // values in its text. It reports false if that is not certain.
 func (s Session) Refuses(err error, columns, values []string) bool {
 	e, ok := errors.AsType[*mysql.MySQLError](err)
+	several := len(values) > 1
 	if !ok {
+		if several && slices.ContainsFunc(values, func(v string) bool { return strings.Contains(v, ", ") }) {
+			return false // it has the same between the values
+		}
 		detail := stringField(err, "Detail")
 		rest, ok := strings.CutPrefix(detail[max(0, strings.IndexByte(detail, '(')):],
 			"("+strings.Join(columns, ", ")+")=("+strings.Join(values, ", ")+")")
 		return ok && !strings.Contains(rest, ")") // or the value goes on
 	}
-	several := len(values) > 1
 	if several && slices.ContainsFunc(values, func(v string) bool { return strings.Contains(v, "-") }) {
 		return false // it has a dash between the values, too
 	}

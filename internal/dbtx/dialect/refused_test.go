@@ -31,6 +31,7 @@ func TestRefuses(t *testing.T) {
 		{pg("Key (no)=(7) x) already exists."), []string{"no"}, []string{"7"}, false},
 		{pg("Key (no)=(77) already exists."), []string{"no"}, []string{"7"}, false},
 		{pg("Key (a, b)=(1, x) already exists."), []string{"a", "b"}, []string{"1", "x"}, true},
+		{pg("Key (a, b)=(x, y, z) already exists."), []string{"a", "b"}, []string{"x, y", "z"}, false},
 		{pg(""), []string{"no"}, []string{"7"}, false},
 	} {
 		if got := (Session{}).Refuses(tt.err, tt.columns, tt.values); got != tt.want {
