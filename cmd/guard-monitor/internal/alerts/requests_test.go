@@ -12,6 +12,7 @@ import (
 	"github.com/belaygo/belay/internal/ingest"
 	"github.com/belaygo/belay/internal/testmetric"
 	"github.com/belaygo/belay/internal/testwait"
+	"github.com/belaygo/belay/internal/wait"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -137,11 +138,16 @@ func (s *stage) post(addr, token string) {
 		return
 	}
 	defer res.Body.Close()
-	if res.StatusCode != http.StatusAccepted {
+	switch res.StatusCode {
+	case http.StatusAccepted:
+		s.took(ev.ID)
+	case http.StatusTooManyRequests: // a request before it may not have left yet
+		if wait.Sleep(s.t.Context(), 10*time.Millisecond, nil) == nil {
+			s.post(addr, token)
+		}
+	default:
 		s.t.Errorf("another sender got %s", res.Status)
-		return
 	}
-	s.took(ev.ID)
 }
 
 // storeFails has the store take nothing for a while, as on a full disk.
