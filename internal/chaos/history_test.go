@@ -152,7 +152,8 @@ func deathsIn(faults []fault) map[string]int64 {
 
 // assign finds the grant of each call whose operation began: the one that its event names, as
 // another call of its worker may have got the key since it was lost, or the last one that its
-// worker had got for the key.
+// worker had got for the key. A call with several keys that was handed the lock on one has all of
+// them: one that has not may look without a lock what a request has come to.
 func (h *history) assign() {
 	type place struct{ worker, key string }
 	at := make(map[place][]*grant)
@@ -187,6 +188,12 @@ func (h *history) assign() {
 		if i := slices.IndexFunc(h.grants, func(g *grant) bool { return g.owner == owner }); i >= 0 {
 			c.grant = h.grants[i]
 			c.grant.calls = append(c.grant.calls, c)
+		}
+	}
+	for _, c := range h.calls {
+		if c.grant != nil && c.grant.calls[0] != c && !c.locked() && len(c.told()) == 0 {
+			c.grant.calls = slices.DeleteFunc(c.grant.calls, func(o *call) bool { return o == c })
+			c.grant = nil
 		}
 	}
 }

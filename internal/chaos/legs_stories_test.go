@@ -56,6 +56,15 @@ func legTales() []tale {
 			overlaps: 2, reported: 1, blind: 1,
 		},
 		{
+			name: "the same, while one without a lock on its other key looked at a request",
+			lines: map[string][]line{"a": append(bothKeys(second),
+				line{T: 13, At: called, Do: "a.1", Key: "r", Also: []string{"k"}}, line{T: 14, At: asked, Do: "a.1", Key: "r", Owner: "R"},
+				line{T: 15, At: begun, Do: "a.1", Key: "r"}, line{T: 16, At: ended, Do: "a.1"}, line{T: 17, At: returned, Do: "a.1", Key: "r", Result: duplicate},
+			), "b": onFirst, "c": onSecond},
+			faults:   wipes,
+			overlaps: 2, reported: 1, blind: 1,
+		},
+		{
 			name:     "the first key was lost, and the lock on it was the other's alone",
 			lines:    map[string][]line{"a": bothKeys(first), "b": onFirst},
 			faults:   wipes[1:],
