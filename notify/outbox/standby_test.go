@@ -6,6 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/belaygo/belay/internal/sqldb"
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
@@ -15,7 +19,8 @@ import (
 // standby. The row is there then, and not safe; to insert it again waits, too.
 func TestStoredOnTheStandby(t *testing.T) {
 	ctx := t.Context()
-	db := testdb.OpenPostgres(t, teststack.StartPostgres(t, "outbox-standby"))
+	dsn := teststack.StartPostgres(t, "outbox-standby")
+	db := testdb.OpenPostgres(t, dsn)
 	if err := Migrate(ctx, db); err != nil {
 		t.Fatal(err)
 	}
@@ -48,4 +53,31 @@ func TestStoredOnTheStandby(t *testing.T) {
 	if err := insert(); err == nil {
 		t.Error("stored, though no standby has the row")
 	}
+	tab.db = promotedBehind(t, dsn)
+	if err := insert(); err == nil {
+		t.Error("stored, though only a server has the row that was deposed")
+	}
+}
+
+// promotedBehind returns a database whose first session is one of the server, and whose later
+// ones are as on another server that has taken its place: they wait for no standby.
+func promotedBehind(t *testing.T, dsn string) sqldb.DB {
+	t.Helper()
+	config, err := pgx.ParseConfig(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	deposed := true
+	pool := stdlib.OpenDB(*config, stdlib.OptionAfterConnect(func(ctx context.Context, c *pgx.Conn) error {
+		if deposed {
+			deposed = false
+			return nil
+		}
+		_, err := c.Exec(ctx, "SET synchronous_commit = local")
+		return err
+	}))
+	t.Cleanup(func() { _ = pool.Close() })
+	pool.SetMaxIdleConns(-1) // a session for each that takes one
+	d, _ := sqldb.Of("postgres")
+	return sqldb.New(pool, d)
 }

@@ -101,20 +101,24 @@ func (t table) check(ctx context.Context) error {
 
 // insert stores events, all or none. An id that is stored already is a success, once the row
 // is where a new one would be: its COMMIT may wait for a standby, on a session that was
-// ended, and an insert that changes nothing waits for none.
+// ended, and an insert that changes nothing waits for none. The message is in the same
+// transaction: another connection of the pool may lead to a server that was promoted meanwhile.
 func (t table) insert(ctx context.Context, rows ...row) error {
 	args := make([]any, 0, 2*len(rows))
 	for _, r := range rows {
 		args = append(args, r.eventID, string(r.body))
 	}
-	done, err := t.db.Exec(ctx, `INSERT INTO belay_outbox (event_id, "body") VALUES `+sqldb.List("(?, ?)", ", ", len(rows))+" "+t.db.Ignore("event_id"), args...)
-	if err != nil || !t.db.Standby {
+	return t.db.InTx(ctx, func(c sqldb.Conn) error {
+		done, err := c.ExecContext(ctx, `INSERT INTO belay_outbox (event_id, "body") VALUES `+sqldb.List("(?, ?)", ", ", len(rows))+" "+t.db.Ignore("event_id"), args...)
+		if err != nil || !t.db.Standby {
+			return err
+		}
+		if n, err := done.RowsAffected(); err != nil || n == int64(len(rows)) {
+			return err
+		}
+		_, err = c.ExecContext(ctx, pgsync.Message)
 		return err
-	}
-	if n, err := done.RowsAffected(); err != nil || n == int64(len(rows)) {
-		return err
-	}
-	return t.exec(ctx, pgsync.Message)
+	})
 }
 
 // A claim says which rows a relay wants to have for itself.
