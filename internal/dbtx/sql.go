@@ -33,3 +33,6 @@ func (t *Tx) SQL() (*sql.Tx, error) {
 	}
 	return t.options.SQL.Tx(t.ctx, t.raw)
 }
+
+// Raw returns the transaction as fronts of drivers have it.
+func (t *Tx) Raw() *sqlfront.Transaction { return t.raw }

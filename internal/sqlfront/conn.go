@@ -13,20 +13,9 @@ import (
 // conn is a connection of a handle: a view of the one on which the operation runs.
 type conn struct {
 	t      *Transaction
-	whole  bool // its next transaction is the operation's own
-	level  int  // of its nested transaction, from 1; 0 = the operation's own, or none
-	checks int  // 0 = it is not known whether the driver's connection checks values; -1 = it does not
-}
-
-// innermost returns an error if a statement of the connection is not one of the innermost
-// transaction.
-func (c *conn) innermost() error {
-	c.t.mu.Lock()
-	defer c.t.mu.Unlock()
-	if c.level != len(c.t.saves) {
-		return errNested
-	}
-	return nil
+	whole  bool       // its next transaction is the operation's own
+	save   *Savepoint // of its nested transaction; nil = the operation's own, or none
+	checks int        // 0 = it is not known whether the driver's connection checks values; -1 = it does not
 }
 
 // recovered makes an error of a panic of the driver, or of a value of the program. database/sql would
@@ -73,7 +62,7 @@ func (c *conn) send(ctx context.Context, query string) error {
 
 // ExecContext implements driver.ExecerContext.
 func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
-	if err := c.innermost(); err != nil {
+	if err := c.t.innermost(c.save); err != nil {
 		return nil, err
 	}
 	return c.exec(ctx, query, args)
@@ -112,7 +101,7 @@ func affected(res driver.Result, err error) int64 {
 
 // QueryContext implements driver.QueryerContext.
 func (c *conn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (_ driver.Rows, err error) {
-	if err := c.innermost(); err != nil {
+	if err := c.t.innermost(c.save); err != nil {
 		return nil, err
 	}
 	defer c.recovered(&err)
@@ -140,7 +129,7 @@ func (c *conn) Prepare(query string) (driver.Stmt, error) {
 // it is executed.
 func (c *conn) PrepareContext(ctx context.Context, query string) (_ driver.Stmt, err error) {
 	defer c.recovered(&err)
-	if c.t.isEnding() {
+	if c.t.Ending() {
 		return nil, sql.ErrTxDone
 	}
 	if err := c.t.conn.Take(ctx); err != nil {

@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"sync"
@@ -71,12 +72,14 @@ func (h *Handle) Close() error {
 type Transaction struct {
 	conn *pinned.Conn
 
-	mu     sync.Mutex
-	tx     *sql.Tx
-	ending bool
-	saves  []string // names of the savepoints that are open
-	seq    int
-	open   map[*rows]bool // rows that are open
+	mu      sync.Mutex
+	tx      *sql.Tx
+	ending  bool
+	saves   []string // names of the savepoints that are open
+	seq     int
+	open    map[io.Closer]bool // what is open: rows, of any front
+	other   any                // what another front keeps
+	batches int                // that are open, of queries that were not sent, perhaps
 }
 
 // On returns the transaction on a connection.
@@ -104,14 +107,25 @@ func (h *Handle) Tx(ctx context.Context, t *Transaction) (*sql.Tx, error) {
 	return tx, nil
 }
 
-// Open returns an error if a nested transaction is open, which its program has not ended.
+// Open returns an error if a nested transaction is open, which its program has not ended, or a
+// batch.
 func (t *Transaction) Open() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if n := len(t.saves); n > 0 {
+	switch {
+	case len(t.saves) > 0:
 		return fmt.Errorf("%w: a nested transaction was not ended", pinned.ErrTxControl)
+	case t.batches > 0:
+		return fmt.Errorf("%w: a batch was not closed", pinned.ErrRowsOpen)
 	}
 	return nil
+}
+
+// Batch counts n more batches that are open.
+func (t *Transaction) Batch(n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.batches += n
 }
 
 // errStuck is returned by End if a statement does not end.
@@ -159,21 +173,53 @@ func within(patience time.Duration, f func()) error {
 	}
 }
 
-// note notes that rows are open, or that they are closed.
-func (t *Transaction) note(r *rows, open bool) {
+// Note notes that rows are open, which End closes, or that they are closed.
+func (t *Transaction) Note(rows io.Closer, open bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !open {
-		delete(t.open, r)
+		delete(t.open, rows)
 		return
 	}
 	if t.open == nil {
-		t.open = make(map[*rows]bool)
+		t.open = make(map[io.Closer]bool)
 	}
-	t.open[r] = true
+	t.open[rows] = true
 }
 
-func (t *Transaction) isEnding() bool {
+// Conn returns the connection of the transaction.
+func (t *Transaction) Conn() *pinned.Conn { return t.conn }
+
+// Other returns what another front keeps with the transaction, which begin returns the first
+// time.
+func (t *Transaction) Other(begin func() (any, error)) (any, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case t.ending:
+		return nil, sql.ErrTxDone
+	case t.other != nil:
+		return t.other, nil
+	}
+	other, err := begin()
+	if err != nil {
+		return nil, err
+	}
+	t.other = other
+	return other, nil
+}
+
+// Send is Send of the connection, for a statement of the innermost transaction. s is nil for the
+// operation's own.
+func (t *Transaction) Send(ctx context.Context, s *Savepoint, query string, args []driver.NamedValue, send func(context.Context, driver.Conn) (affected int64, rows bool, err error)) (*pinned.Raw, error) {
+	if err := t.innermost(s); err != nil {
+		return nil, err
+	}
+	return t.conn.Send(ctx, query, args, send)
+}
+
+// Ending reports whether the operation has ended.
+func (t *Transaction) Ending() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.ending
@@ -188,7 +234,7 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 		return &conn{t: t, whole: true}, nil
 	}
 	if t := c.handle.of(ctx); t != nil {
-		if t.isEnding() {
+		if t.Ending() {
 			return nil, sql.ErrTxDone
 		}
 		return &conn{t: t}, nil

@@ -14,50 +14,54 @@ type whole struct{ t *Transaction }
 
 // Commit refuses, and so does Rollback: what an operation returns decides. Both leave a
 // *sql.Tx that can't go on, so the operation can't, either.
-func (w whole) Commit() error   { return w.end("Commit") }
-func (w whole) Rollback() error { return w.end("Rollback") }
+func (w whole) Commit() error   { return w.t.Refuse("Commit") }
+func (w whole) Rollback() error { return w.t.Refuse("Rollback") }
 
-func (w whole) end(name string) error {
-	if w.t.isEnding() {
+// Refuse returns the error of a call that would end the operation's transaction, which can't be
+// committed then. It returns none while the guard ends it.
+func (t *Transaction) Refuse(call string) error {
+	if t.Ending() {
 		return nil
 	}
-	err := fmt.Errorf("%w: %s: return from the operation instead", pinned.ErrTxControl, name)
-	w.t.conn.Watcher.Poison(err)
+	err := fmt.Errorf("%w: %s: return from the operation instead", pinned.ErrTxControl, call)
+	t.conn.Watcher.Poison(err)
 	return err
 }
 
-// save is a transaction that was begun inside of the operation.
-type save struct {
-	c    *conn
-	name string
+// A Savepoint is a transaction that was begun inside of the operation.
+type Savepoint struct {
+	t     *Transaction
+	name  string
+	level int // from 1
 }
 
-// begin sets a savepoint.
-func (c *conn) begin(ctx context.Context) (driver.Tx, error) {
-	c.t.mu.Lock()
-	c.t.seq++
-	name := fmt.Sprintf("belay_tx_%d", c.t.seq)
-	c.t.mu.Unlock()
-	if err := c.send(ctx, "SAVEPOINT "+name); err != nil {
+// Save sets a savepoint by send, which sends a statement.
+func (t *Transaction) Save(send func(query string) error) (*Savepoint, error) {
+	t.mu.Lock()
+	t.seq++
+	name := fmt.Sprintf("belay_tx_%d", t.seq)
+	t.mu.Unlock()
+	if err := send("SAVEPOINT " + name); err != nil {
 		return nil, err
 	}
-	c.t.mu.Lock()
-	defer c.t.mu.Unlock()
-	c.t.saves = append(c.t.saves, name)
-	c.level = len(c.t.saves)
-	return save{c, name}, nil
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.saves = append(t.saves, name)
+	return &Savepoint{t, name, len(t.saves)}, nil
 }
 
-// Commit releases the savepoint.
-func (s save) Commit() error { return s.end("RELEASE SAVEPOINT " + s.name) }
-
-// Rollback undoes what came after the savepoint.
-func (s save) Rollback() error {
-	return s.end("ROLLBACK TO SAVEPOINT "+s.name, "RELEASE SAVEPOINT "+s.name)
+// Release keeps what came after the savepoint.
+func (s *Savepoint) Release(send func(query string) error) error {
+	return s.end(send, "RELEASE SAVEPOINT "+s.name)
 }
 
-func (s save) end(queries ...string) error {
-	t := s.c.t
+// Undo undoes what came after the savepoint.
+func (s *Savepoint) Undo(send func(query string) error) error {
+	return s.end(send, "ROLLBACK TO SAVEPOINT "+s.name, "RELEASE SAVEPOINT "+s.name)
+}
+
+func (s *Savepoint) end(send func(query string) error, queries ...string) error {
+	t := s.t
 	t.mu.Lock()
 	last := len(t.saves) > 0 && t.saves[len(t.saves)-1] == s.name
 	ending := t.ending
@@ -70,7 +74,7 @@ func (s save) end(queries ...string) error {
 		return errOrder
 	}
 	for _, query := range queries {
-		if err := s.c.send(context.Background(), query); err != nil {
+		if err := send(query); err != nil {
 			t.conn.Watcher.Poison(err)
 			return err
 		}
@@ -80,3 +84,42 @@ func (s save) end(queries ...string) error {
 	t.saves = slices.DeleteFunc(t.saves, func(name string) bool { return name == s.name })
 	return nil
 }
+
+// innermost returns an error if a statement of a transaction is not one of the innermost
+// transaction. s is nil for one that was not begun inside of the operation.
+func (t *Transaction) innermost(s *Savepoint) error {
+	level := 0
+	if s != nil {
+		level = s.level
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if level != len(t.saves) {
+		return errNested
+	}
+	return nil
+}
+
+// save is a savepoint of a connection of a handle.
+type save struct {
+	c *conn
+	s *Savepoint
+}
+
+// begin sets a savepoint.
+func (c *conn) begin(ctx context.Context) (driver.Tx, error) {
+	s, err := c.t.Save(func(query string) error { return c.send(ctx, query) })
+	if err != nil {
+		return nil, err
+	}
+	c.save = s
+	return save{c, s}, nil
+}
+
+// Commit implements driver.Tx.
+func (s save) Commit() error { return s.s.Release(s.send) }
+
+// Rollback implements driver.Tx.
+func (s save) Rollback() error { return s.s.Undo(s.send) }
+
+func (s save) send(query string) error { return s.c.send(context.Background(), query) }
