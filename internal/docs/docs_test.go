@@ -280,7 +280,7 @@ func TestChart(t *testing.T) {
 // Every package that programs import shows how.
 func TestExamples(t *testing.T) {
 	for _, dir := range []string{
-		"guard", "guard/guardotel", "guard/guardtest", "lock", "lock/locktest", "lock/memlock", "lock/redislock", "lock/sqllock", "lock/quorumlock", "lock/switchlock", "lock/etcdlock", "lock/zklock",
+		"guard", "guard/guardotel", "guard/pgxguard", "guard/guardtest", "lock", "lock/locktest", "lock/memlock", "lock/redislock", "lock/sqllock", "lock/quorumlock", "lock/switchlock", "lock/etcdlock", "lock/zklock",
 		"dbguard", "notify", "notify/outbox", "notify/rabbitmq", "notify/webhook",
 	} {
 		if !slices.ContainsFunc(testrepo.TestFunctions(t, dir), func(name string) bool { return strings.HasPrefix(name, "Example") }) {

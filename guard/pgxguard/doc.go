@@ -1,0 +1,25 @@
+// Package pgxguard lets the operations of a guard.Guard write by pgx, without database/sql. The Guard
+// is of a pool that pgx's stdlib has opened on a pgxpool.Pool:
+//
+//	db := stdlib.OpenDBFromPool(pool)
+//	b, err := belay.Open(ctx, belay.Config{SQL: db, ...})
+//
+// An operation gets a pgx.Tx on the connection of its transaction. The Tx is what sqlc generates for,
+// and what River and other libraries take. Rows are named by guard.Row, and guard.UpdateRow,
+// guard.Changed and guard.Inserted are for pgx, too. An INSERT that the database refuses because of a
+// protected row returns a *dbguard.ConflictError, whose text ends with that of the *pgconn.PgError
+// which it wraps.
+//
+// What differs from a pgx.Tx of pgx:
+//
+//   - Commit and Rollback of the operation's own Tx return an error that matches guard.ErrTxControl
+//     and send nothing, and then the operation can't be committed. What Begin returns is a savepoint,
+//     and ends as usual. While it is open, its outer Tx takes no statements.
+//   - SendBatch sends a query when its result is asked for, and the rest in Close: each is judged
+//     before the next one is sent. So a batch costs a round trip for each query. Without Close the
+//     operation can't be committed.
+//   - Conn and LargeObjects lead past Belay: what is written there is in the transaction, and no
+//     judge sees it.
+//
+// After the end of the operation every method returns an error that matches pgx.ErrTxClosed.
+package pgxguard

@@ -1,0 +1,92 @@
+package pgxguard
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/belaygo/belay/internal/dbtx/pinned"
+	"github.com/belaygo/belay/internal/sqlfront"
+)
+
+// A session is the connection of an operation, as pgx has it.
+type session struct {
+	t        *sqlfront.Transaction
+	conn     *pgx.Conn
+	prepared map[string]string // by their names
+}
+
+func newSession(t *sqlfront.Transaction) (*session, error) {
+	s := &session{t: t, prepared: make(map[string]string)}
+	err := t.Conn().Driver(func(dc driver.Conn) error {
+		c, ok := dc.(*stdlib.Conn)
+		if !ok {
+			return errOtherDriver
+		}
+		s.conn = c.Conn()
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// A query is what pgx is to send, and what is judged.
+type query struct {
+	sql  string // or the name of a prepared statement
+	args []any  // with the options of pgx before them
+	text string
+	vals []driver.NamedValue
+}
+
+// read returns the query of a call. Its rewriter has done its work then, such as that of named
+// arguments.
+func (s *session) read(ctx context.Context, text string, args []any) (q query, err error) {
+	var options []any
+	var rewriter pgx.QueryRewriter
+options:
+	for len(args) > 0 {
+		switch arg := args[0].(type) {
+		case pgx.QueryResultFormats, pgx.QueryResultFormatsByOID, pgx.QueryExecMode:
+			options = append(options, arg)
+		case pgx.QueryRewriter:
+			rewriter = arg
+		default:
+			break options
+		}
+		args = args[1:]
+	}
+	if rewriter != nil {
+		if text, args, err = rewriter.RewriteQuery(ctx, s.conn, text, args); err != nil {
+			return query{}, fmt.Errorf("rewrite query: %w", err)
+		}
+	}
+	q = query{sql: text, args: append(options, args...), text: text, vals: make([]driver.NamedValue, len(args))}
+	if known, ok := s.prepared[text]; ok {
+		q.text = known
+	}
+	for i, arg := range args {
+		q.vals[i] = driver.NamedValue{Ordinal: i + 1, Value: arg}
+	}
+	return q, nil
+}
+
+// send sends a query, and has it judged unless rows are open then.
+func (s *session) send(ctx context.Context, in *sqlfront.Savepoint, q query, send func(ctx context.Context) (affected int64, rows bool, err error)) (*pinned.Raw, error) {
+	raw, err := s.t.Send(ctx, in, q.text, q.vals, func(ctx context.Context, _ driver.Conn) (int64, bool, error) { return send(ctx) })
+	return raw, ended(err)
+}
+
+// ended makes the error of a transaction that has ended one that pgx's users know.
+func ended(err error) error {
+	if errors.Is(err, sql.ErrTxDone) && !errors.Is(err, pgx.ErrTxClosed) {
+		return fmt.Errorf("%w: %w", pgx.ErrTxClosed, err)
+	}
+	return err
+}
