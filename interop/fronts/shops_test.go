@@ -21,7 +21,7 @@ import (
 	"github.com/belaygo/belay/guard"
 )
 
-// fronts are the libraries.
+// fronts are the libraries. There is no shop where a library does not know the driver.
 var fronts = map[string]func(testing.TB, *guard.Guard, database) shop{
 	"database/sql": func(_ testing.TB, _ *guard.Guard, d database) shop { return plain{d} },
 	"prepared":     newPrepared,
@@ -40,6 +40,8 @@ var fronts = map[string]func(testing.TB, *guard.Guard, database) shop{
 	"ent": func(_ testing.TB, g *guard.Guard, d database) shop {
 		return entShop{entsql.OpenDB(d.dialect, g.Pool())}
 	},
+	"pgx":         newPgx,
+	"sqlc on pgx": newSqlcPgx,
 }
 
 const (
