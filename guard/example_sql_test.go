@@ -18,13 +18,10 @@ import (
 func sellSQL(ctx context.Context, g *guard.Guard, no string, item int64) error {
 	sale, stock := guard.Row("sales", "no", no), guard.Row("items", "id", item)
 	return g.DoSQL(ctx, fmt.Sprintf("item:%d", item), func(ctx context.Context, tx *sql.Tx) error {
-		var left, version int64
-		err := tx.QueryRowContext(ctx, "SELECT left_over, version FROM items WHERE id = ?", item).Scan(&left, &version)
+		var version int64
+		err := tx.QueryRowContext(ctx, "SELECT version FROM items WHERE id = ? AND left_over > 0", item).Scan(&version)
 		if err != nil {
-			return err
-		}
-		if left == 0 {
-			return ErrSoldOut
+			return err // sql.ErrNoRows: sold out
 		}
 		if _, err := tx.ExecContext(ctx, "INSERT INTO sales (no, item) VALUES (?, ?)", no, item); err != nil {
 			return err

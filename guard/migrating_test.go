@@ -2,6 +2,7 @@ package guard_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"log"
@@ -79,6 +80,41 @@ func withdrawOnce(ctx context.Context, g *guard.Guard, user, request string, id,
 	return err
 }
 
+// The same service without GORM, before.
+func withdrawSQLBefore(ctx context.Context, pool *sql.DB, id, cents int64) error {
+	tx, err := pool.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	var has int64
+	if err := tx.QueryRowContext(ctx, "SELECT cents FROM wallets WHERE id = ?", id).Scan(&has); err != nil {
+		return err
+	}
+	if has < cents {
+		return ErrTooLittle
+	}
+	if _, err := tx.ExecContext(ctx, "UPDATE wallets SET cents = ? WHERE id = ?", has-cents, id); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// And after: DoSQL begins and commits.
+func withdrawSQL(ctx context.Context, g *guard.Guard, id, cents int64) error {
+	row := guard.Row("wallets", "id", id)
+	return g.DoSQL(ctx, fmt.Sprintf("wallet:%d", id), func(ctx context.Context, tx *sql.Tx) error {
+		var has, version int64
+		if err := tx.QueryRowContext(ctx, "SELECT cents, version FROM wallets WHERE id = ?", id).Scan(&has, &version); err != nil {
+			return err
+		}
+		if has < cents {
+			return ErrTooLittle
+		}
+		return guard.UpdateRow(ctx, row, version, "cents = ?", has-cents)
+	}, guard.Protects(row))
+}
+
 var ErrTooLittle = errors.New("too little in the wallet")
 
 // report works under a lock only, as with other lock libraries: where nothing in
@@ -111,6 +147,12 @@ func Example_migrating() {
 	fmt.Println(withdrawOnce(ctx, g, "ann", "r-1", 1, 10))
 	fmt.Println(withdrawOnce(ctx, g, "ann", "r-1", 1, 10)) // again
 	fmt.Println(withdraw(ctx, g, 1, 1000))
+	pool, err := db.DB()
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(withdrawSQLBefore(ctx, pool, 1, 10))
+	fmt.Println(withdrawSQL(ctx, g, 1, 10))
 	var w Wallet
 	db.Take(&w, 1)
 	fmt.Println(w.Cents)
@@ -121,7 +163,9 @@ func Example_migrating() {
 	// <nil>
 	// <nil>
 	// too little in the wallet
-	// 60
+	// <nil>
+	// <nil>
+	// 40
 }
 
 func Example_lock() {

@@ -14,6 +14,21 @@ import (
 	"github.com/belaygo/belay/guard/pgxguard"
 )
 
+// sell sells one item, once for each number of a sale.
+func sell(ctx context.Context, g *guard.Guard, no string, item int64) error {
+	sale, stock := guard.Row("sales", "no", no), guard.Row("items", "id", item)
+	return pgxguard.Do(ctx, g, fmt.Sprintf("item:%d", item), func(ctx context.Context, tx pgx.Tx) error {
+		var version int64
+		if err := tx.QueryRow(ctx, "SELECT version FROM items WHERE id = $1", item).Scan(&version); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, "INSERT INTO sales (no, item) VALUES ($1, $2)", no, item); err != nil {
+			return err
+		}
+		return guard.UpdateRow(ctx, stock, version, "remains = remains - 1")
+	}, guard.Protects(sale, stock))
+}
+
 func ExampleDo() {
 	ctx := context.Background()
 	pool, err := pgxpool.New(ctx, "postgres://shop:secret@127.0.0.1/shop")
@@ -29,21 +44,7 @@ func ExampleDo() {
 	}
 	defer b.Close(ctx)
 
-	// sell sells one item, once for each number of a sale.
-	sell := func(ctx context.Context, no string, item int64) error {
-		sale, stock := guard.Row("sales", "no", no), guard.Row("items", "id", item)
-		return pgxguard.Do(ctx, b.Guard, fmt.Sprintf("item:%d", item), func(ctx context.Context, tx pgx.Tx) error {
-			var version int64
-			if err := tx.QueryRow(ctx, "SELECT version FROM items WHERE id = $1", item).Scan(&version); err != nil {
-				return err
-			}
-			if _, err := tx.Exec(ctx, "INSERT INTO sales (no, item) VALUES ($1, $2)", no, item); err != nil {
-				return err
-			}
-			return guard.UpdateRow(ctx, stock, version, "remains = remains - 1")
-		}, guard.Protects(sale, stock))
-	}
-	if err := sell(ctx, "4711", 7); err != nil {
+	if err := sell(ctx, b.Guard, "4711", 7); err != nil {
 		log.Fatal(err)
 	}
 }
