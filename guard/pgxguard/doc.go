@@ -20,6 +20,11 @@
 //     operation can't be committed.
 //   - Conn and LargeObjects lead past Belay: what is written there is in the transaction, and no
 //     judge sees it.
+//   - A statement that was prepared elsewhere, as in AfterConnect of the pool, may be executed by its
+//     name, but Belay does not know what it writes.
+//
+// What is sent by the pool itself is outside of the transaction, and is not refused as it is with
+// database/sql and GORM: Belay does not see it.
 //
 // After the end of the operation every method returns an error that matches pgx.ErrTxClosed.
 package pgxguard

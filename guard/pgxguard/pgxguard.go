@@ -11,6 +11,7 @@ import (
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/internal/dbtx"
+	"github.com/belaygo/belay/internal/sqlfront"
 	"github.com/belaygo/belay/once"
 )
 
@@ -57,7 +58,7 @@ func Tx(ctx context.Context) (pgx.Tx, error) {
 		return nil, errNoOperation
 	}
 	raw := t.Raw()
-	s, err := raw.Other(func() (any, error) { return newSession(raw) })
+	s, err := raw.Other(func() (sqlfront.Other, error) { return newSession(raw) })
 	if err != nil {
 		return nil, ended(err)
 	}

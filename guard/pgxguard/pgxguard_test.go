@@ -266,6 +266,10 @@ func TestEndsNothing(t *testing.T) {
 			_, err := tx.Exec(ctx, "commit")
 			return err
 		},
+		"by its Conn": func(ctx context.Context, tx pgx.Tx) error {
+			_, err := tx.Conn().Exec(ctx, "ROLLBACK")
+			return err
+		},
 		"batch": func(ctx context.Context, tx pgx.Tx) error {
 			var b pgx.Batch
 			b.BeginTx(pgx.TxOptions{})
@@ -275,8 +279,11 @@ func TestEndsNothing(t *testing.T) {
 		err := s.do("order:1", func(ctx context.Context, tx pgx.Tx) error {
 			wantNil(t, sells("1")(ctx, tx))
 			err := end(ctx, tx)
-			wantIs(t, err, guard.ErrTxControl)
-			if name == "Commit" || name == "Rollback" {
+			switch name {
+			case "by its Conn":
+				return err
+			case "Commit", "Rollback":
+				wantIs(t, err, guard.ErrTxControl)
 				return nil // the operation does not look
 			}
 			return err
@@ -463,6 +470,21 @@ func TestPoolOfOne(t *testing.T) {
 		err = pgxguard.Do(bg, g.Guard, "order:1", sells("1"), orderRow("1"))
 	}
 	wantIs(t, err, guard.ErrDuplicate)
+}
+
+// TestPreparedElsewhere: a statement that the pool has prepared is executed by its name.
+func TestPreparedElsewhere(t *testing.T) {
+	s := newShop(t)
+	wantNil(t, s.do("order:1", func(ctx context.Context, tx pgx.Tx) error {
+		if _, err := tx.Conn().Prepare(ctx, "sell", insertOrder); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, "sell", "1", 1)
+		return err
+	}, orderRow("1")))
+	if n := s.count(); n != 1 {
+		t.Errorf("%d orders, want one", n)
+	}
 }
 
 // TestOutside: a Tx is of an operation, of a Guard on a pool of pgx.

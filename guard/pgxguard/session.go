@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/belaygo/belay/internal/dbtx/pinned"
+	"github.com/belaygo/belay/internal/dbtx/sqltext"
 	"github.com/belaygo/belay/internal/sqlfront"
 )
 
@@ -70,11 +71,28 @@ options:
 	q = query{sql: text, args: append(options, args...), text: text, vals: make([]driver.NamedValue, len(args))}
 	if known, ok := s.prepared[text]; ok {
 		q.text = known
+	} else if isName(text) {
+		q.text = "EXECUTE " + text
 	}
 	for i, arg := range args {
 		q.vals[i] = driver.NamedValue{Ordinal: i + 1, Value: arg}
 	}
 	return q, nil
+}
+
+// isName reports whether a text is the name of a statement which was prepared elsewhere, as in
+// AfterConnect of the pool: one word that is no statement itself. What it does is not known.
+func isName(text string) bool {
+	statements := sqltext.Split(text, sqltext.Standard)
+	return len(statements) == 1 && len(statements[0].Words()) == 1 && !statements[0].Controls()
+}
+
+// Open implements sqlfront.Other. It returns an error if the transaction was ended by the Conn.
+func (s *session) Open() error {
+	if s.conn.PgConn().TxStatus() == 'I' {
+		return fmt.Errorf("%w: the transaction was ended by its Conn", pinned.ErrTxControl)
+	}
+	return nil
 }
 
 // send sends a query, and has it judged unless rows are open then.

@@ -78,8 +78,8 @@ type Transaction struct {
 	saves   []string // names of the savepoints that are open
 	seq     int
 	open    map[io.Closer]bool // what is open: rows, of any front
-	other   any                // what another front keeps
-	batches int                // that are open, of queries that were not sent, perhaps
+	other   Other
+	batches int // that are open, of queries that were not sent, perhaps
 }
 
 // On returns the transaction on a connection.
@@ -117,6 +117,8 @@ func (t *Transaction) Open() error {
 		return fmt.Errorf("%w: a nested transaction was not ended", pinned.ErrTxControl)
 	case t.batches > 0:
 		return fmt.Errorf("%w: a batch was not closed", pinned.ErrRowsOpen)
+	case t.other != nil:
+		return t.other.Open()
 	}
 	return nil
 }
@@ -190,9 +192,15 @@ func (t *Transaction) Note(rows io.Closer, open bool) {
 // Conn returns the connection of the transaction.
 func (t *Transaction) Conn() *pinned.Conn { return t.conn }
 
+// An Other is what another front keeps with a transaction.
+type Other interface {
+	// Open returns an error if the transaction can't be committed, as far as the front knows.
+	Open() error
+}
+
 // Other returns what another front keeps with the transaction, which begin returns the first
 // time.
-func (t *Transaction) Other(begin func() (any, error)) (any, error) {
+func (t *Transaction) Other(begin func() (Other, error)) (Other, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
