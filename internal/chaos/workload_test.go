@@ -81,6 +81,9 @@ func draw(r *rand.Rand, at time.Duration, do string) task {
 		return drawRequest(r, p.id(at))
 	}
 	kinds := workloads[p.Class]
+	if own := bySQL[p.Class]; own != nil && writesSQL(do) {
+		kinds = own
+	}
 	kind := kinds[r.IntN(len(kinds))]
 	t := task{
 		kind: kind.kind, id: p.id(at), key: p.key(at), write: kind.write,

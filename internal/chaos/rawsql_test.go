@@ -1,0 +1,91 @@
+package chaos_test
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/guard"
+)
+
+// writesSQL reports whether the worker of a call writes SQL without gorm: one of three does.
+func writesSQL(do string) bool {
+	worker, _, _ := strings.Cut(strings.TrimPrefix(do, "w"), ".")
+	n, err := strconv.Atoi(worker)
+	return err == nil && n%3 == 1
+}
+
+// bySQL are the kinds of tasks of workers that write SQL, where they have their own.
+var bySQL = map[class][]workload{
+	orders: {{"insert", insertBySQL, func(id int64, _ string) []guard.Option {
+		return []guard.Option{guard.Protects(guard.Row("orders", "no", fmt.Sprint(id)))}
+	}, nil}},
+	counters: {{"update", countBySQL, func(id int64, _ string) []guard.Option {
+		return []guard.Option{guard.Protects(guard.Row("counters", "id", id))}
+	}, nil}},
+	items: {{"two writes", sellBySQL, func(id int64, do string) []guard.Option {
+		return []guard.Option{guard.Retries(2), guard.Protects(guard.Row("items", "id", id), guard.Row("sales", "no", do))}
+	}, nil}},
+}
+
+// spell spells the names and the marks of arguments of a statement as the database has them.
+func spell(tx *gorm.DB, query string) string {
+	query = strings.ReplaceAll(query, "{by}", tx.Statement.Quote("by"))
+	for n := 1; tx.Name() == "postgres" && strings.Contains(query, "?"); n++ {
+		query = strings.Replace(query, "?", fmt.Sprintf("$%d", n), 1)
+	}
+	return query
+}
+
+func insertBySQL(ctx context.Context, db *gorm.DB, _ *worker, t task, do string) error {
+	tx, err := guard.SQL(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, spell(db, "INSERT INTO orders (no, {by}) VALUES (?, ?)"), fmt.Sprint(t.id), do)
+	return err
+}
+
+// countBySQL compares the version by UpdateRow, or by an UPDATE of its own.
+func countBySQL(ctx context.Context, db *gorm.DB, w *worker, t task, do string) error {
+	tx, err := guard.SQL(ctx)
+	if err != nil {
+		return err
+	}
+	var n, version int64
+	if err := tx.QueryRowContext(ctx, spell(db, "SELECT n, version FROM counters WHERE id = ?"), t.id).Scan(&n, &version); err != nil {
+		return err
+	}
+	w.read(do, version)
+	linger(ctx, t.takes)
+	row := guard.Row("counters", "id", t.id)
+	if t.after {
+		return guard.UpdateRow(ctx, row, version, spell(db, "n = ?"), n+1)
+	}
+	var wrote int64
+	res, err := tx.ExecContext(ctx, spell(db, "UPDATE counters SET n = ?, version = version + 1 WHERE id = ? AND version = ?"), n+1, t.id, version)
+	if err == nil {
+		wrote, err = res.RowsAffected()
+	}
+	return guard.Changed(ctx, row, version, wrote, err)
+}
+
+func sellBySQL(ctx context.Context, db *gorm.DB, w *worker, t task, do string) error {
+	tx, err := guard.SQL(ctx)
+	if err != nil {
+		return err
+	}
+	var n, version int64
+	if err := tx.QueryRowContext(ctx, spell(db, "SELECT n, version FROM items WHERE id = ?"), t.id).Scan(&n, &version); err != nil {
+		return err
+	}
+	w.read(do, version)
+	if err := guard.UpdateRow(ctx, guard.Row("items", "id", t.id), version, spell(db, "n = ?"), n+1); err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, spell(db, "INSERT INTO sales (no, item, n) VALUES (?, ?, ?)"), do, t.id, n+1)
+	return err
+}
