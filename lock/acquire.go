@@ -16,8 +16,9 @@ import (
 // error. Each request has less than a ttl to be answered.
 //
 // The lease carries the values of ctx but not its end: it lasts until it is released
-// or lost. A lease that was handed over by a caller of this process may be lost
-// already: earlier callers may have worked without a lock.
+// or lost. If the engine grants the lock as ctx ends, Acquire may return either. A lease that
+// was handed over by a caller of this process may be lost already: earlier callers may have
+// worked without a lock.
 //
 // If ctx is the context of a living lease of this Locker on key, or derived from it,
 // Acquire returns another lease on that lock at once, whatever the options, even while
