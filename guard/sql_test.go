@@ -479,3 +479,44 @@ func TestSQLDBOnly(t *testing.T) {
 		}
 	})
 }
+
+// TestExecByGorm: an INSERT that a program writes is judged in gorm's Exec and Raw, too.
+func TestExecByGorm(t *testing.T) {
+	each(t, func(e *env) {
+		forms := map[string]func(tx *gorm.DB, no string) error{
+			"Exec": func(tx *gorm.DB, no string) error {
+				return tx.Exec("INSERT INTO orders (no, amount) VALUES (?, ?)", no, 1).Error
+			},
+			"literals": func(tx *gorm.DB, no string) error {
+				return tx.Exec("INSERT INTO orders (no, amount) VALUES ('" + no + "', 1)").Error
+			},
+			"named": func(tx *gorm.DB, no string) error {
+				return tx.Exec("INSERT INTO orders (no, amount) VALUES (@no, 1)", sql.Named("no", no)).Error
+			},
+		}
+		if e.db.Name() != "mysql" {
+			forms["Raw"] = func(tx *gorm.DB, no string) error {
+				var id int64
+				return tx.Raw("INSERT INTO orders (no, amount) VALUES (?, ?) RETURNING id", no, 1).Scan(&id).Error
+			}
+		}
+		for form, insert := range forms {
+			for front, o := range map[string]func(no string) guard.Option{
+				"model": func(no string) guard.Option { return guard.Protects(&Order{No: no}) },
+				"row":   orderRow,
+			} {
+				e.t.Run(form+" "+front, func(t *testing.T) {
+					no := form + "-" + front
+					op := func(_ context.Context, tx *gorm.DB) error { return insert(tx, no) }
+					wantNil(t, e.Do(bg, "order:"+no, op, o(no)))
+					wantIs(t, e.Do(bg, "order:"+no, op, o(no)), guard.ErrDuplicate)
+					err := e.Do(bg, "order:other", op, o("other"))
+					if err == nil || errors.Is(err, guard.ErrDuplicate) {
+						t.Errorf("err = %v, want the driver's", err)
+					}
+				})
+			}
+		}
+		e.wantNoEvent()
+	})
+}

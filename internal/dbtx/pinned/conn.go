@@ -63,20 +63,34 @@ func (c *Conn) ExecContext(ctx context.Context, query string, args ...any) (sql.
 		return nil, err
 	}
 	defer c.leave(own)
+	raw := c.written(ctx, query, args, statements)
 	ctx, cancel := c.within(ctx, own)
 	defer cancel()
 	var res sql.Result
 	c.Watch(func() { res, err = c.SQL.ExecContext(ctx, query, args...) })
 	c.Watcher.Took(query, args, statements, err)
-	if err == nil {
-		if rows, err := res.RowsAffected(); err == nil {
-			c.Watcher.Affected(statements, rows)
-		}
+	rows := affected(res, err)
+	switch {
+	case raw != nil:
+		err = raw.end(rows, err)
+	case rows >= 0:
+		c.Watcher.Affected(statements, rows)
 	}
 	if ended := c.leaveRoutine(own); ended != nil {
 		return nil, errors.Join(ended, err)
 	}
 	return res, err
+}
+
+// affected returns how many rows a statement has written, or -1.
+func affected(res sql.Result, err error) int64 {
+	if err != nil {
+		return -1
+	}
+	if rows, err := res.RowsAffected(); err == nil {
+		return rows
+	}
+	return -1
 }
 
 // QueryContext implements gorm.ConnPool.
@@ -87,12 +101,16 @@ func (c *Conn) QueryContext(ctx context.Context, query string, args ...any) (*sq
 		return nil, err
 	}
 	defer c.leave(own)
+	raw := c.written(ctx, query, args, statements)
 	ctx, _ = c.within(ctx, own) // the rows need it
 	var rows *sql.Rows
 	c.Watch(func() { rows, err = c.SQL.QueryContext(ctx, query, args...) }) //nolint:sqlclosecheck // they are the caller's
 	c.Watcher.Took(query, args, statements, err)
-	if err == nil {
+	switch {
+	case err == nil:
 		c.results.add(rows)
+	case raw != nil:
+		err = raw.end(-1, err)
 	}
 	return rows, err
 }

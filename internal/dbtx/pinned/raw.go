@@ -2,6 +2,7 @@ package pinned
 
 import (
 	"context"
+	"database/sql"
 	"database/sql/driver"
 	"errors"
 
@@ -18,6 +19,34 @@ type Raw struct {
 
 	conn *Conn
 	nth  int64
+}
+
+// writtenKey marks the context of a statement that the program has written, and no front.
+type writtenKey struct{}
+
+// Written marks the context of a statement whose SQL the program has written: it is judged.
+func Written(ctx context.Context) context.Context { return context.WithValue(ctx, writtenKey{}, true) }
+
+// written returns the statement of a marked context, nil if it is not marked. It has the turn.
+func (c *Conn) written(ctx context.Context, query string, args []any, statements []sqltext.Statement) *Raw {
+	if ctx.Value(writtenKey{}) == nil {
+		return nil
+	}
+	c.Watcher.Ready(statements)
+	r := &Raw{Query: query, Args: make([]driver.NamedValue, len(args)), Statements: statements, conn: c, nth: c.sent.Load()}
+	for i, arg := range args {
+		r.Args[i] = driver.NamedValue{Ordinal: i + 1, Value: arg}
+		if named, ok := arg.(sql.NamedArg); ok {
+			r.Args[i].Name, r.Args[i].Value = named.Name, named.Value
+		}
+	}
+	return r
+}
+
+// end judges the statement, which wrote so many rows, or -1.
+func (r *Raw) end(rows int64, err error) error {
+	r.Affected, r.Err = rows, err
+	return r.judge()
 }
 
 // Last reports whether no other statement was sent since, as may be while rows are open.
