@@ -4,6 +4,8 @@ go 1.26.0
 
 replace github.com/belaygo/belay => ..
 
+replace github.com/belaygo/belay/guard/pgxguard => ../guard/pgxguard
+
 require github.com/belaygo/belay v0.0.0
 
 require (
