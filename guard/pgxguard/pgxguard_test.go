@@ -487,6 +487,52 @@ func TestPreparedElsewhere(t *testing.T) {
 	}
 }
 
+// TestSessionIsReadOnce: a connection of the pool is asked once what its session is.
+func TestSessionIsReadOnce(t *testing.T) {
+	s := newShop(t)
+	config := s.pool.Config()
+	config.MaxConns = 1
+	seen := &tracer{}
+	config.ConnConfig.Tracer = seen
+	pool, err := pgxpool.NewWithConfig(bg, config)
+	wantNil(t, err)
+	t.Cleanup(pool.Close)
+	side := stdlib.OpenDBFromPool(pool)
+	t.Cleanup(func() { _ = side.Close() })
+	db, err := dbguard.Open(bg, side)
+	wantNil(t, err)
+	g := guardtest.New(t, db)
+	counts := make([]int, 4)
+	for i := range counts {
+		seen.n = 0
+		no := string(rune('a' + i))
+		wantNil(t, pgxguard.Do(bg, g.Guard, "order:"+no, sells(no), orderRow(no)))
+		counts[i] = seen.n
+	}
+	if counts[0] <= counts[1] || counts[1] != counts[3] {
+		t.Errorf("statements of the operations: %v, want fewer after the first one", counts)
+	}
+	if counts[3] > 6 {
+		t.Errorf("%d statements of an operation: %q", counts[3], seen.last)
+	}
+}
+
+// tracer counts the statements of a connection.
+type tracer struct {
+	n    int
+	last []string
+}
+
+// TraceQueryStart implements pgx.QueryTracer.
+func (c *tracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, d pgx.TraceQueryStartData) context.Context {
+	c.n++
+	c.last = append(c.last, d.SQL)
+	return ctx
+}
+
+// TraceQueryEnd implements pgx.QueryTracer.
+func (*tracer) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
 // TestOutside: a Tx is of an operation, of a Guard on a pool of pgx.
 func TestOutside(t *testing.T) {
 	s := newShop(t)

@@ -99,12 +99,11 @@ func (s *Sessions) Moved() bool {
 // Of returns the session of a connection of a pool.
 func (s *Sessions) Of(ctx context.Context, pool *sql.DB, c *sql.Conn, d Dialect) (Session, error) {
 	var key any
-	if err := c.Raw(func(conn any) error { key = conn; return nil }); err != nil {
+	if err := c.Raw(func(conn any) error { key = identity(conn); return nil }); err != nil {
 		return Session{}, err
 	}
 	var then uint64
-	isPointer := reflect.TypeOf(key).Kind() == reflect.Pointer // anything else need not be
-	if isPointer {
+	if key != nil {
 		s.mu.Lock()
 		found, ok := s.known[key]
 		s.mu.Unlock()
@@ -122,10 +121,26 @@ func (s *Sessions) Of(ctx context.Context, pool *sql.DB, c *sql.Conn, d Dialect)
 		s.moved = true
 		s.mu.Unlock()
 	}
-	if isPointer {
+	if key != nil {
 		s.remember(key, found, pool.Stats().OpenConnections)
 	}
 	return found, nil
+}
+
+// identity returns the pointer that stands for a driver's connection, nil if there is none. It is
+// that of a method Conn, if the connection has one, as pgx's: a *sql.DB on a pool of pgx wraps a
+// connection anew each time that it takes it.
+func identity(conn any) any {
+	v := reflect.ValueOf(conn)
+	if m := v.MethodByName("Conn"); m.IsValid() && m.Type().NumIn() == 0 && m.Type().NumOut() == 1 {
+		if v = m.Call(nil)[0]; v.Kind() == reflect.Interface {
+			v = v.Elem()
+		}
+	}
+	if v.Kind() != reflect.Pointer || v.IsNil() {
+		return nil
+	}
+	return v.Interface()
 }
 
 // remember forgets all sessions when there are more than open connections, because it
@@ -144,9 +159,7 @@ func (s *Sessions) ForgetOf(c *sql.Conn) {
 	_ = c.Raw(func(conn any) error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if reflect.TypeOf(conn).Kind() == reflect.Pointer {
-			delete(s.known, conn)
-		}
+		delete(s.known, identity(conn))
 		return nil
 	})
 }
