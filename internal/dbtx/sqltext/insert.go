@@ -190,8 +190,8 @@ func (p *inserting) simple() (Term, bool) {
 		return Term{}, false
 	}
 	switch c := p.src[p.pos]; {
-	case c == '\'':
-		return p.text()
+	case c == '\'' || c == '"' && p.grammar == MySQL:
+		return p.text(c)
 	case c == '"' || c == '`':
 		p.quoted(c)
 		return Term{Unknown: true}, true
@@ -257,19 +257,26 @@ func (p *inserting) number() Term {
 	return Term{Literal: n}
 }
 
-// text reads a string. One with escapes, or with more behind it, is an expression.
-func (p *inserting) text() (Term, bool) {
+// text reads a string. One with escapes of anything but quotes and backslashes is not known, and
+// one with more behind it is an expression.
+func (p *inserting) text(quote byte) (Term, bool) {
 	var b strings.Builder
-	escapes := p.grammar.escapes('\'')
+	escapes, unknown := p.grammar.escapes(quote), false
 	for p.pos++; p.pos < len(p.src); p.pos++ {
 		switch c := p.src[p.pos]; {
 		case c == '\\' && escapes:
-			return Term{}, false
-		case c != '\'':
+			if p.pos++; p.pos < len(p.src) {
+				unknown = unknown || !strings.ContainsRune(`'"\`, rune(p.src[p.pos]))
+				b.WriteByte(p.src[p.pos])
+			}
+		case c != quote:
 			b.WriteByte(c)
-		case strings.HasPrefix(p.src[p.pos:], "''"):
+		case p.pos+1 < len(p.src) && p.src[p.pos+1] == quote:
 			b.WriteByte(c)
 			p.pos++
+		case unknown:
+			p.pos++
+			return Term{Unknown: true}, true
 		default:
 			p.pos++
 			return Term{Literal: b.String()}, true
