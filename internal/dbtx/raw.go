@@ -71,6 +71,9 @@ func (t *Tx) insertedRaw(w *statement.Write, affected int64) error {
 	return t.inserted(w, affected)
 }
 
+// several stands for the number of rows of an INSERT that can't be read: two of them may be equal.
+const several = 2
+
 // refusedRaw returns the error of a raw INSERT that was refused as a duplicate. w describes it,
 // nil if it can't be read: the protected row is then the one that the database names, by the
 // values of its index.
@@ -82,7 +85,7 @@ func (t *Tx) refusedRaw(w *statement.Write, r *pinned.Raw) error {
 			return r.Err
 		}
 		if row != nil {
-			w = &statement.Write{Table: row.Table, Model: listed{}, Given: 1, Values: 1, Rows: []statement.Row{{Value: row.Value}}}
+			w = &statement.Write{Table: row.Table, Model: listed{}, Given: several, Values: several, Rows: []statement.Row{{Value: row.Value}}}
 		}
 	}
 	c := t.judge.Duplicate(w, r.Err)
