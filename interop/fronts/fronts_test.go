@@ -68,6 +68,7 @@ func file(pragmas string) func(testing.TB) string {
 
 var databases = map[string]database{
 	"mariadb":          {"mysql", "mysql", teststack.MySQL, false},
+	"mysql":            {"mysql", "mysql", teststack.MySQL9, false},
 	"postgres by pgx":  {"pgx", "postgres", teststack.Postgres, true},
 	"postgres by pq":   {"postgres", "postgres", teststack.Postgres, true},
 	"sqlite by mattn":  {"sqlite3", "sqlite3", file("?_busy_timeout=10000&_journal_mode=WAL"), false},

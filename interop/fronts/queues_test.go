@@ -170,4 +170,3 @@ func watermillBy(t *testing.T, pool *pgxpool.Pool, executor func(context.Context
 		return publisher.Publish("mails", m)
 	}
 }
-
