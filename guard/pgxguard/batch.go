@@ -13,13 +13,15 @@ type batch struct {
 	ctx    context.Context //nolint:containedctx // pgx's BatchResults take none
 	t      *tx
 	queue  []*pgx.QueuedQuery
+	last   *rows // of the last result, nil if it has none
 	closed bool
-	err    error // the first one
+	err    error // the first one, of a statement or of the program
+	failed bool  // a statement has
 }
 
 // SendBatch implements pgx.Tx.
 func (t *tx) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
-	if t.done {
+	if t.done || t.s.t.Ending() {
 		return pgx.FailedBatchResults(&pgx.Batch{}, pgx.ErrTxClosed)
 	}
 	t.s.t.Batch(1)
@@ -41,9 +43,18 @@ func (b *batch) next() (*pgx.QueuedQuery, error) {
 	case len(b.queue) == 0:
 		return nil, errNoResult
 	}
+	return b.pop(), nil
+}
+
+// pop takes the next query. The rows of the one before are closed.
+func (b *batch) pop() *pgx.QueuedQuery {
+	if b.last != nil {
+		b.last.Close()
+		b.last = nil
+	}
 	q := b.queue[0]
 	b.queue = b.queue[1:]
-	return q, nil
+	return q
 }
 
 // Exec implements pgx.BatchResults.
@@ -52,8 +63,12 @@ func (b *batch) Exec() (tag pgconn.CommandTag, err error) {
 	if err != nil {
 		return tag, err
 	}
-	tag, err = b.t.Exec(b.ctx, q.SQL, q.Arguments...)
-	b.note(err)
+	return b.exec(q)
+}
+
+func (b *batch) exec(q *pgx.QueuedQuery) (pgconn.CommandTag, error) {
+	tag, err := b.t.Exec(b.ctx, q.SQL, q.Arguments...)
+	b.fail(err)
 	return tag, err
 }
 
@@ -72,9 +87,15 @@ func (b *batch) query() (*rows, error) {
 		return failed(err), err
 	}
 	r, err := b.t.query(b.ctx, q.SQL, q.Arguments)
-	b.note(err)
-	r.batch = b
+	b.fail(err)
+	b.last, r.batch = r, b
 	return r, err
+}
+
+// fail notes the error of a statement: the server executes none behind it.
+func (b *batch) fail(err error) {
+	b.failed = b.failed || err != nil
+	b.note(err)
 }
 
 func (b *batch) note(err error) {
@@ -84,21 +105,22 @@ func (b *batch) note(err error) {
 }
 
 // Close implements pgx.BatchResults. It sends the queries that are left, until one fails, and
-// calls their functions.
+// calls their functions, until one returns an error.
 func (b *batch) Close() error {
 	if b.closed {
 		return b.err
 	}
-	for b.err == nil && len(b.queue) > 0 {
-		if f := b.queue[0].Fn; f != nil {
-			left := len(b.queue)
+	for !b.failed && len(b.queue) > 0 {
+		f, left := b.queue[0].Fn, len(b.queue)
+		if f != nil && b.err == nil {
 			b.note(f(b))
-			if b.err == nil && len(b.queue) == left {
-				b.queue = b.queue[1:] // it has not asked for its result
-			}
-			continue
 		}
-		_, _ = b.Exec()
+		if len(b.queue) == left { // nobody has asked for its result
+			_, _ = b.exec(b.pop())
+		}
+	}
+	if b.last != nil {
+		b.last.Close()
 	}
 	b.closed = true
 	b.t.s.t.Batch(-1)

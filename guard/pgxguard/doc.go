@@ -18,13 +18,16 @@
 //   - SendBatch sends a query when its result is asked for, and the rest in Close: each is judged
 //     before the next one is sent. So a batch costs a round trip for each query. Without Close the
 //     operation can't be committed.
-//   - Conn and LargeObjects lead past Belay: what is written there is in the transaction, and no
-//     judge sees it.
+//   - A statement of which nobody knows whether the server has executed it keeps the operation from
+//     being committed. That is so for arguments that pgx can't encode, too.
+//   - Conn leads past Belay: what is written there is in the transaction, and no judge sees it.
+//   - LargeObjects are not supported.
 //   - A statement that was prepared elsewhere, as in AfterConnect of the pool, may be executed by its
 //     name, but Belay does not know what it writes.
 //
 // What is sent by the pool itself is outside of the transaction, and is not refused as it is with
 // database/sql and GORM: Belay does not see it.
 //
-// After the end of the operation every method returns an error that matches pgx.ErrTxClosed.
+// After the end of the operation every method but Conn returns an error that matches
+// pgx.ErrTxClosed.
 package pgxguard

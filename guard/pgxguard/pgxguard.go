@@ -62,5 +62,5 @@ func Tx(ctx context.Context) (pgx.Tx, error) {
 	if err != nil {
 		return nil, ended(err)
 	}
-	return &tx{s: s.(*session)}, nil
+	return s.(*session).whole, nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 	"go.uber.org/goleak"
 	"gorm.io/gorm"
+	_ "modernc.org/sqlite"
 
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/guard"
@@ -22,7 +23,6 @@ import (
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/once"
-	_ "modernc.org/sqlite"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -308,7 +308,7 @@ func TestNested(t *testing.T) {
 		wantNil(t, in.Rollback(ctx))
 		wantIs(t, in.Rollback(ctx), pgx.ErrTxClosed)
 		wantIs(t, sells("late")(ctx, in), pgx.ErrTxClosed)
-		_, err = in.Query(ctx, "SELECT 1")
+		_, err = in.Query(ctx, "SELECT 1") //nolint:sqlclosecheck // there are none
 		wantIs(t, err, pgx.ErrTxClosed)
 		wantIs(t, in.SendBatch(ctx, &pgx.Batch{}).Close(), pgx.ErrTxClosed)
 		in, err = tx.Begin(ctx)
@@ -543,6 +543,9 @@ func TestOutside(t *testing.T) {
 		late = tx
 		same, err := pgxguard.Tx(ctx)
 		wantNil(t, err)
+		if same != tx {
+			t.Error("another Tx")
+		}
 		_, err = same.Prepare(ctx, "one", "SELECT 1")
 		wantNil(t, err)
 		if same.Conn() != tx.Conn() {
@@ -560,6 +563,7 @@ func TestOutside(t *testing.T) {
 	_, err = late.Prepare(bg, "two", "SELECT 1")
 	wantIs(t, err, pgx.ErrTxClosed)
 	wantIs(t, late.Commit(bg), pgx.ErrTxClosed)
+	wantIs(t, late.SendBatch(bg, &pgx.Batch{}).Close(), pgx.ErrTxClosed)
 	objects := late.LargeObjects()
 	_, err = objects.Create(bg, 0)
 	wantIs(t, err, pgx.ErrTxClosed)
@@ -568,20 +572,114 @@ func TestOutside(t *testing.T) {
 	}
 }
 
-// TestLargeObject: a large object is written in the transaction.
+// TestLargeObject: large objects are refused.
 func TestLargeObject(t *testing.T) {
 	s := newShop(t)
 	wantNil(t, s.do("order:1", func(ctx context.Context, tx pgx.Tx) error {
 		objects := tx.LargeObjects()
-		oid, err := objects.Create(ctx, 0)
-		wantNil(t, err)
-		object, err := objects.Open(ctx, oid, pgx.LargeObjectModeWrite)
-		wantNil(t, err)
-		_, err = object.Write([]byte("hello"))
-		wantNil(t, err)
-		wantNil(t, object.Close())
+		_, err := objects.Create(ctx, 0)
+		wantIs(t, err, pgx.ErrTxClosed)
 		return sells("1")(ctx, tx)
 	}))
+}
+
+// TestUncomparable: the error of a Scanner may be of a type that can't be compared.
+func TestUncomparable(t *testing.T) {
+	s := newShop(t)
+	wantNil(t, s.do("order:1", func(ctx context.Context, tx pgx.Tx) error {
+		if err := tx.QueryRow(ctx, "SELECT 1").Scan(&picky{}); err == nil {
+			t.Error("scanned")
+		}
+		err := tx.QueryRow(ctx, insertOrder+" RETURNING id", "1", 1).Scan(&picky{})
+		if err == nil {
+			t.Error("scanned")
+		}
+		return nil
+	}, orderRow("1")))
+	wantIs(t, s.do("order:1", sells("1"), orderRow("1")), guard.ErrDuplicate)
+}
+
+// fields is an error that can't be compared.
+type fields []string
+
+func (fields) Error() string { return "fields" }
+
+type picky struct{}
+
+// Scan implements sql.Scanner.
+func (*picky) Scan(any) error { return fields{"a"} }
+
+// TestNothingBehindTheEnd: what comes after the Conn has ended the transaction is not sent.
+func TestNothingBehindTheEnd(t *testing.T) {
+	s := newShop(t)
+	err := s.do("order:1", func(ctx context.Context, tx pgx.Tx) error {
+		own, err := tx.Conn().Begin(ctx)
+		wantNil(t, err)
+		wantNil(t, own.Commit(ctx))
+		wantIs(t, sells("1")(ctx, tx), guard.ErrTxControl)
+		_, err = tx.Prepare(ctx, "one", "SELECT 1")
+		wantIs(t, err, guard.ErrTxControl)
+		return nil
+	})
+	wantIs(t, err, guard.ErrTxControl)
+	if n := s.count(); n != 0 {
+		t.Errorf("%d orders were committed", n)
+	}
+}
+
+// TestBatch: an error of the program's keeps no query from being sent, and the rows of a result
+// are closed before the next one.
+func TestBatch(t *testing.T) {
+	s := newShop(t)
+	mine := errors.New("mine")
+	wantNil(t, s.do("order:1", func(ctx context.Context, tx pgx.Tx) error {
+		var b pgx.Batch
+		b.Queue("SELECT 1").Exec(func(pgconn.CommandTag) error { return mine })
+		b.Queue(insertOrder, "1", 1).Exec(func(pgconn.CommandTag) error {
+			t.Error("a function is called behind an error")
+			return nil
+		})
+		results := tx.SendBatch(ctx, &b)
+		wantIs(t, results.Close(), mine)
+		wantIs(t, results.Close(), mine)
+		return nil
+	}))
+	wantNil(t, s.do("order:2", func(ctx context.Context, tx pgx.Tx) error {
+		var b pgx.Batch
+		b.Queue("SELECT generate_series(1, 100)")
+		b.Queue("SELECT generate_series(1, 100)")
+		b.Queue(insertOrder, "2", 1)
+		results := tx.SendBatch(ctx, &b)
+		rows, err := results.Query()
+		wantNil(t, err)
+		if !rows.Next() {
+			t.Error("there is no row")
+		}
+		var n int
+		wantNil(t, results.QueryRow().Scan(&n))
+		wantNil(t, results.Close())
+		_, err = results.Exec()
+		if err == nil {
+			t.Error("a batch that is closed has a result")
+		}
+		return nil
+	}))
+	err := s.do("order:3", func(ctx context.Context, tx pgx.Tx) error {
+		var b pgx.Batch
+		b.Queue(insertOrder, "1", 1)
+		b.Queue(insertOrder, "3", 1)
+		err := tx.SendBatch(ctx, &b).Close()
+		if _, ok := errors.AsType[*pgconn.PgError](err); !ok {
+			t.Errorf("err = %v, want pgx's", err)
+		}
+		return nil // the operation does not look
+	})
+	if err == nil {
+		t.Error("committed, though a statement has failed")
+	}
+	if n := s.count(); n != 2 {
+		t.Errorf("%d orders, want two", n)
+	}
 }
 
 // TestTwoFronts: one operation writes by pgx and by database/sql.

@@ -18,7 +18,7 @@ type rows struct {
 	s      *session
 	sent   *pinned.Raw
 	in     pgx.Rows // nil if there are none
-	unread error    // of the program's, which could not read a row
+	unread bool     // the program could not read a row: pgx keeps that error, and none behind it
 	closed atomic.Bool
 	err    error // once they are closed
 	open   *closer
@@ -83,17 +83,17 @@ func (r *rows) Close() {
 	switch {
 	case err == nil:
 		r.err = r.sent.Close(r.in.CommandTag().RowsAffected(), false)
-	case r.unread != nil && errors.Is(err, r.unread):
+	case r.unread && r.s.stands():
+		r.err = cmp.Or(r.sent.Close(r.in.CommandTag().RowsAffected(), false), err)
+	case r.unread: // the server has an error that pgx keeps for itself
 		_ = r.sent.Close(-1, true)
-		if r.s.conn.PgConn().TxStatus() != 'T' { // the server has an error that pgx keeps for itself
-			r.s.t.Conn().Watcher.Poison(err)
-		}
+		r.s.t.Conn().Watcher.Poison(err)
 		r.err = err
 	default:
 		_ = r.sent.Close(-1, true)
 		r.err = ended(r.sent.Failed(err))
 		if r.batch != nil {
-			r.batch.note(r.err)
+			r.batch.fail(r.err)
 		}
 	}
 }
@@ -112,7 +112,7 @@ func (r *rows) Scan(dest ...any) error {
 		return cmp.Or(r.err, errClosed)
 	}
 	err := r.in.Scan(dest...)
-	r.unread = cmp.Or(r.unread, err)
+	r.unread = r.unread || err != nil
 	return err
 }
 
@@ -122,7 +122,7 @@ func (r *rows) Values() ([]any, error) {
 		return nil, cmp.Or(r.err, errClosed)
 	}
 	values, err := r.in.Values()
-	r.unread = cmp.Or(r.unread, err)
+	r.unread = r.unread || err != nil
 	return values, err
 }
 
@@ -180,7 +180,7 @@ func (r row) Scan(dest ...any) error {
 		}
 	}
 	if !r.rows.Next() {
-		return cmp.Or(r.rows.Err(), error(pgx.ErrNoRows))
+		return cmp.Or(r.rows.Err(), pgx.ErrNoRows)
 	}
 	if err := r.rows.Scan(dest...); err != nil {
 		return err

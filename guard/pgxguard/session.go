@@ -20,6 +20,7 @@ type session struct {
 	t        *sqlfront.Transaction
 	conn     *pgx.Conn
 	prepared map[string]string // by their names
+	whole    *tx
 }
 
 func newSession(t *sqlfront.Transaction) (*session, error) {
@@ -35,6 +36,7 @@ func newSession(t *sqlfront.Transaction) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.whole = &tx{s: s}
 	return s, nil
 }
 
@@ -89,14 +91,22 @@ func isName(text string) bool {
 
 // Open implements sqlfront.Other. It returns an error if the transaction was ended by the Conn.
 func (s *session) Open() error {
-	if s.conn.PgConn().TxStatus() == 'I' {
-		return fmt.Errorf("%w: the transaction was ended by its Conn", pinned.ErrTxControl)
+	if s.conn.PgConn().TxStatus() != 'I' || s.conn.IsClosed() || s.t.Ending() {
+		return nil
 	}
-	return nil
+	err := fmt.Errorf("%w: the transaction was ended by its Conn", pinned.ErrTxControl)
+	s.t.Conn().Watcher.Poison(err)
+	return err
 }
+
+// stands reports whether the server goes on with the transaction.
+func (s *session) stands() bool { return s.conn.PgConn().TxStatus() == 'T' && !s.conn.IsClosed() }
 
 // send sends a query, and has it judged unless rows are open then.
 func (s *session) send(ctx context.Context, in *sqlfront.Savepoint, q query, send func(ctx context.Context) (affected int64, rows bool, err error)) (*pinned.Raw, error) {
+	if err := s.Open(); err != nil { // what follows would be committed alone
+		return nil, err
+	}
 	raw, err := s.t.Send(ctx, in, q.text, q.vals, func(ctx context.Context, _ driver.Conn) (int64, bool, error) { return send(ctx) })
 	return raw, ended(err)
 }

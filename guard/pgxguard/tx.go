@@ -68,6 +68,7 @@ func (t *tx) Exec(ctx context.Context, query string, args ...any) (tag pgconn.Co
 		return tag, err
 	}
 	_, err = t.s.send(ctx, t.in, q, func(ctx context.Context) (int64, bool, error) {
+		var err error
 		tag, err = t.s.conn.Exec(ctx, q.sql, q.args...)
 		return affected(tag, err), false, err
 	})
@@ -127,6 +128,7 @@ func (t *tx) CopyFrom(ctx context.Context, table pgx.Identifier, columns []strin
 	}
 	q := query{text: "COPY " + table.Sanitize() + " (" + strings.Join(names, ", ") + ") FROM STDIN"}
 	_, err = t.s.send(ctx, t.in, q, func(ctx context.Context) (int64, bool, error) {
+		var err error
 		n, err = t.s.conn.CopyFrom(ctx, table, columns, source)
 		return n, false, err
 	})
@@ -138,6 +140,9 @@ func (t *tx) Prepare(ctx context.Context, name, query string) (*pgconn.Statement
 	conn := t.s.t.Conn()
 	if t.done || t.s.t.Ending() {
 		return nil, pgx.ErrTxClosed
+	}
+	if err := errors.Join(t.s.Open(), t.s.t.Innermost(t.in)); err != nil {
+		return nil, err
 	}
 	if err := conn.Take(ctx); err != nil {
 		return nil, ended(err)
@@ -157,17 +162,12 @@ func (t *tx) Prepare(ctx context.Context, name, query string) (*pgconn.Statement
 // Conn implements pgx.Tx. What is written by it is not judged.
 func (t *tx) Conn() *pgx.Conn { return t.s.conn }
 
-var errLargeObjects = errors.New("pgxguard: large objects need a connection")
+var errLargeObjects = errors.New("pgxguard: large objects are not supported")
 
-// LargeObjects implements pgx.Tx. What is written by them is not judged.
+// LargeObjects implements pgx.Tx. Its methods return pgx.ErrTxClosed: pgx's own would outlive the
+// operation, and write on a connection that is another's by then.
 func (t *tx) LargeObjects() pgx.LargeObjects {
-	if !t.done && !t.s.t.Ending() {
-		// A transaction of pgx's own, whose BEGIN is an empty statement, that nobody ends.
-		if own, err := t.s.conn.BeginTx(context.Background(), pgx.TxOptions{BeginQuery: ";"}); err == nil {
-			return own.LargeObjects()
-		}
-	}
 	var none pgx.Batch
 	none.BeginTx(pgx.TxOptions{})
-	return pgx.FailedBatchResults(&none, errLargeObjects).Tx().LargeObjects() // its methods return ErrTxClosed
+	return pgx.FailedBatchResults(&none, errLargeObjects).Tx().LargeObjects() // those of a closed one
 }

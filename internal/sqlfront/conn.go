@@ -62,7 +62,7 @@ func (c *conn) send(ctx context.Context, query string) error {
 
 // ExecContext implements driver.ExecerContext.
 func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
-	if err := c.t.innermost(c.save); err != nil {
+	if err := c.t.Innermost(c.save); err != nil {
 		return nil, err
 	}
 	return c.exec(ctx, query, args)
@@ -101,7 +101,7 @@ func affected(res driver.Result, err error) int64 {
 
 // QueryContext implements driver.QueryerContext.
 func (c *conn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (_ driver.Rows, err error) {
-	if err := c.t.innermost(c.save); err != nil {
+	if err := c.t.Innermost(c.save); err != nil {
 		return nil, err
 	}
 	defer c.recovered(&err)

@@ -1,6 +1,7 @@
 package sqlfront
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -111,14 +112,15 @@ func (h *Handle) Tx(ctx context.Context, t *Transaction) (*sql.Tx, error) {
 // batch.
 func (t *Transaction) Open() error {
 	t.mu.Lock()
-	defer t.mu.Unlock()
+	saves, batches, other := len(t.saves), t.batches, t.other
+	t.mu.Unlock()
 	switch {
-	case len(t.saves) > 0:
+	case saves > 0:
 		return fmt.Errorf("%w: a nested transaction was not ended", pinned.ErrTxControl)
-	case t.batches > 0:
+	case batches > 0:
 		return fmt.Errorf("%w: a batch was not closed", pinned.ErrRowsOpen)
-	case t.other != nil:
-		return t.other.Open()
+	case other != nil:
+		return other.Open()
 	}
 	return nil
 }
@@ -149,10 +151,14 @@ func (t *Transaction) End(patience time.Duration) error {
 	t.mu.Lock()
 	left := slices.Collect(maps.Keys(t.open))
 	t.mu.Unlock()
-	for _, r := range left {
-		_ = r.Close()
+	if len(left) == 0 {
+		return stuck
 	}
-	return stuck
+	return cmp.Or(stuck, within(patience, func() {
+		for _, r := range left {
+			_ = r.Close()
+		}
+	}))
 }
 
 // within runs f, and returns an error if it does not return in time. It goes on then.
@@ -220,7 +226,7 @@ func (t *Transaction) Other(begin func() (Other, error)) (Other, error) {
 // Send is Send of the connection, for a statement of the innermost transaction. s is nil for the
 // operation's own.
 func (t *Transaction) Send(ctx context.Context, s *Savepoint, query string, args []driver.NamedValue, send func(context.Context, driver.Conn) (affected int64, rows bool, err error)) (*pinned.Raw, error) {
-	if err := t.innermost(s); err != nil {
+	if err := t.Innermost(s); err != nil {
 		return nil, err
 	}
 	return t.conn.Send(ctx, query, args, send)

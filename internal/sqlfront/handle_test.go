@@ -43,7 +43,9 @@ func TestPoolOfOne(t *testing.T) {
 		if _, err := st.ExecContext(ctx, "1"); err != nil {
 			return err
 		}
-		_, err = tx.StmtContext(ctx, st).ExecContext(ctx, "2")
+		in := tx.StmtContext(ctx, st)
+		defer in.Close()
+		_, err = in.ExecContext(ctx, "2")
 		return err
 	})
 	if err != nil {
@@ -71,7 +73,7 @@ func TestRowsOfTheHandle(t *testing.T) {
 				if _, err := tx.ExecContext(ctx, "INSERT INTO sales (no) VALUES ('3')"); err != nil {
 					return err
 				}
-				rows, err = g.Pool().QueryContext(context.WithoutCancel(ctx), "SELECT no FROM sales")
+				rows, err = g.Pool().QueryContext(context.WithoutCancel(ctx), "SELECT no FROM sales") //nolint:rowserrcheck,sqlclosecheck // they are left open
 				if err == nil && !rows.Next() {
 					t.Error("there is no row")
 				}

@@ -69,7 +69,7 @@ func (c *outside) QueryContext(ctx context.Context, query string, args []driver.
 		if !ok {
 			return driver.ErrSkip
 		}
-		rows, err = d.QueryContext(ctx, query, args) //nolint:sqlclosecheck // they are the caller's
+		rows, err = d.QueryContext(ctx, query, args)
 		return err
 	})
 	return rows, err

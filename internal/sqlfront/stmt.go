@@ -83,7 +83,7 @@ func (s *stmt) CheckNamedValue(nv *driver.NamedValue) (err error) {
 
 // ExecContext implements driver.StmtExecContext.
 func (s *stmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
-	if err := s.c.t.innermost(s.c.save); err != nil {
+	if err := s.c.t.Innermost(s.c.save); err != nil {
 		return nil, err
 	}
 	return s.exec(ctx, args)
@@ -108,7 +108,7 @@ func (s *stmt) exec(ctx context.Context, args []driver.NamedValue) (res driver.R
 
 // QueryContext implements driver.StmtQueryContext.
 func (s *stmt) QueryContext(ctx context.Context, args []driver.NamedValue) (_ driver.Rows, err error) {
-	if err := s.c.t.innermost(s.c.save); err != nil {
+	if err := s.c.t.Innermost(s.c.save); err != nil {
 		return nil, err
 	}
 	defer s.c.recovered(&err)

@@ -85,9 +85,9 @@ func (s *Savepoint) end(send func(query string) error, queries ...string) error 
 	return nil
 }
 
-// innermost returns an error if a statement of a transaction is not one of the innermost
+// Innermost returns an error if a statement of a transaction is not one of the innermost
 // transaction. s is nil for one that was not begun inside of the operation.
-func (t *Transaction) innermost(s *Savepoint) error {
+func (t *Transaction) Innermost(s *Savepoint) error {
 	level := 0
 	if s != nil {
 		level = s.level
