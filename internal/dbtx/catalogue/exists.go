@@ -2,12 +2,15 @@ package catalogue
 
 import (
 	"context"
-
-	"gorm.io/gorm"
+	"database/sql"
 )
 
-// Has reports whether a database has a table. It reports false if that can't be read.
-func Has(ctx context.Context, db *gorm.DB, table string) bool {
+// Has reports whether a database has a table. It reports false if that can't be read. db is a
+// *gorm.DB.
+func Has(ctx context.Context, db interface {
+	Name() string
+	DB() (*sql.DB, error)
+}, table string) bool {
 	pool, err := db.DB()
 	if err != nil {
 		return false

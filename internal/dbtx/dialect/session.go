@@ -132,10 +132,8 @@ func (s *Sessions) Of(ctx context.Context, pool *sql.DB, c *sql.Conn, d Dialect)
 // connection anew each time that it takes it.
 func identity(conn any) any {
 	v := reflect.ValueOf(conn)
-	if m := v.MethodByName("Conn"); m.IsValid() && m.Type().NumIn() == 0 && m.Type().NumOut() == 1 {
-		if v = m.Call(nil)[0]; v.Kind() == reflect.Interface {
-			v = v.Elem()
-		}
+	if m := v.MethodByName("Conn"); m.IsValid() && m.Type().NumIn() == 0 && m.Type().NumOut() == 1 && m.Type().Out(0).Kind() == reflect.Pointer {
+		v = m.Call(nil)[0]
 	}
 	if v.Kind() != reflect.Pointer || v.IsNil() {
 		return nil

@@ -104,7 +104,7 @@ func (c *Conn) QueryContext(ctx context.Context, query string, args ...any) (*sq
 	raw := c.written(ctx, query, args, statements)
 	ctx, _ = c.within(ctx, own) // the rows need it
 	var rows *sql.Rows
-	c.Watch(func() { rows, err = c.SQL.QueryContext(ctx, query, args...) }) //nolint:sqlclosecheck // they are the caller's
+	c.Watch(func() { rows, err = c.SQL.QueryContext(ctx, query, args...) }) //nolint:sqlclosecheck,rowserrcheck // they are the caller's
 	c.Watcher.Took(query, args, statements, err)
 	switch {
 	case err == nil:
@@ -123,12 +123,16 @@ func (c *Conn) QueryRowContext(ctx context.Context, query string, args ...any) *
 		return RefusedRow(ctx, err)
 	}
 	defer c.leave(own)
+	raw := c.written(ctx, query, args, statements)
 	ctx, _ = c.within(ctx, own)
 	var row *sql.Row
 	c.Watch(func() { row = c.SQL.QueryRowContext(ctx, query, args...) })
 	c.Watcher.Took(query, args, statements, row.Err())
-	if row.Err() == nil {
+	switch {
+	case row.Err() == nil:
 		c.results.addRow(row)
+	case raw != nil:
+		return RefusedRow(context.WithoutCancel(ctx), raw.end(-1, row.Err()))
 	}
 	return row
 }

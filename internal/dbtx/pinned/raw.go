@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 
+	"github.com/belaygo/belay/internal/dbtx/dialect"
 	"github.com/belaygo/belay/internal/dbtx/sqltext"
 )
 
@@ -43,8 +44,12 @@ func (c *Conn) written(ctx context.Context, query string, args []any, statements
 	return r
 }
 
-// end judges the statement, which wrote so many rows, or -1.
+// end judges the statement, which wrote so many rows, or -1. What has not come to the server is as
+// it was.
 func (r *Raw) end(rows int64, err error) error {
+	if err != nil && !dialect.FromServer(err) {
+		return err
+	}
 	r.Affected, r.Err = rows, err
 	return r.judge()
 }

@@ -116,15 +116,15 @@ func (p *inserting) name() string {
 
 // table reads the name of a table.
 func (p *inserting) table() string {
-	name := p.name()
+	parts := []string{p.name()}
 	for p.punctuation('.') {
 		next := p.name()
 		if next == "" {
 			return ""
 		}
-		name += "." + next
+		parts = append(parts, next)
 	}
-	return name
+	return strings.Join(parts, ".")
 }
 
 // row reads the values of a row.
