@@ -108,9 +108,13 @@ func (t table) insert(ctx context.Context, rows ...row) error {
 	for _, r := range rows {
 		args = append(args, r.eventID, string(r.body))
 	}
+	statement := `INSERT INTO belay_outbox (event_id, "body") VALUES ` + sqldb.List("(?, ?)", ", ", len(rows)) + " " + t.db.Ignore("event_id")
+	if !t.db.Standby {
+		return t.exec(ctx, statement, args...)
+	}
 	return t.db.InTx(ctx, func(c sqldb.Conn) error {
-		done, err := c.ExecContext(ctx, `INSERT INTO belay_outbox (event_id, "body") VALUES `+sqldb.List("(?, ?)", ", ", len(rows))+" "+t.db.Ignore("event_id"), args...)
-		if err != nil || !t.db.Standby {
+		done, err := c.ExecContext(ctx, statement, args...)
+		if err != nil {
 			return err
 		}
 		if n, err := done.RowsAffected(); err != nil || n == int64(len(rows)) {
