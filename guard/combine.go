@@ -7,7 +7,7 @@ import (
 
 // join queues m for the key, and then does what the crew's leader, or the line, tells m, until
 // the call is done. traced is what the Observer has made of the context.
-func (c *crews) join(m *member, traced context.Context) error {
+func (c *crews) join(traced context.Context, m *member) error {
 	m.traced = traced
 	if c.lines.join(m) {
 		return c.lead(m)

@@ -3,12 +3,14 @@ package guard
 import (
 	"context"
 	"errors"
+	"slices"
+
+	"gorm.io/gorm"
+
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/internal/dbtx"
 	"github.com/belaygo/belay/internal/fail"
 	"github.com/belaygo/belay/notify"
-	"gorm.io/gorm"
-	"slices"
 )
 
 // end ends the call of a crew after its last attempt. It reports whether the leader is to

@@ -67,7 +67,7 @@ func (g *Guard) observed(ctx context.Context, c *call) (err error) {
 		end(err)
 	}()
 	if m != nil {
-		err = g.crews.join(m, traced)
+		err = g.crews.join(traced, m)
 	} else {
 		err = c.alone()
 	}

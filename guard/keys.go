@@ -229,7 +229,7 @@ func (s *keySet) mark(h *hold) time.Duration {
 	if s.unmarked {
 		return 0
 	}
-	return h.planned.mark
+	return h.mark
 }
 
 // reset prepares the set to be acquired anew.

@@ -39,7 +39,7 @@ func (e *keyEngine) take(t *testing.T, key string) {
 	e.mu.Lock()
 	r := e.grants[key]
 	e.mu.Unlock()
-	if err := e.Engine.Release(t.Context(), r); err != nil {
+	if err := e.Release(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := e.Engine.Acquire(t.Context(), lock.Request{Key: key, Owner: "another"}, time.Hour); err != nil {

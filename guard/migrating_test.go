@@ -86,7 +86,7 @@ func withdrawSQLBefore(ctx context.Context, pool *sql.DB, id, cents int64) error
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback()
+	defer func() { _ = tx.Rollback() }()
 	var has int64
 	if err := tx.QueryRowContext(ctx, "SELECT cents FROM wallets WHERE id = ?", id).Scan(&has); err != nil {
 		return err

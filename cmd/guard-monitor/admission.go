@@ -41,12 +41,12 @@ func (a *admission) close() error {
 // judge notes why serve would refuse the event of a letter. Its errors are the store's.
 func (a *admission) judge(ctx context.Context, l *deadletter.Letter) error {
 	if l.Err != nil {
-		return nil
+		return nil //nolint:nilerr // a letter that can't be read has no event
 	}
 	service := l.Event.Service
 	l.Refused = a.cfg.Admit(l.Sender, service)
 	if l.Refused != nil || a.store == nil || a.services[service] {
-		return nil
+		return nil //nolint:nilerr // it is noted
 	}
 	known, made, err := a.store.Made(ctx, service, l.Sender)
 	if err == nil && !known && made+a.made[l.Sender] >= store.MaxServices {

@@ -62,12 +62,14 @@ func OpenSQL(tb testing.TB, driver string, schema ...string) *Guard {
 
 // newFile returns the DSN of a new database.
 func newFile(tb testing.TB) string {
+	tb.Helper()
 	path := url.URL{Path: filepath.ToSlash(filepath.Join(tb.TempDir(), "test.db"))}
 	return "file:" + path.EscapedPath() + pragmas
 }
 
 // closeAtEnd closes a database when the test ends.
 func closeAtEnd(tb testing.TB, pool *sql.DB) {
+	tb.Helper()
 	tb.Cleanup(func() {
 		if err := pool.Close(); err != nil {
 			tb.Errorf("close database: %v", err)

@@ -34,10 +34,15 @@ func TestVerdictsOfEachDriver(t *testing.T) {
 	onPostgres := func(pool gorm.ConnPool) gorm.Dialector { return postgres.New(postgres.Config{Conn: pool}) }
 	onSQLite := func(pool gorm.ConnPool) gorm.Dialector { return sqlite.New(sqlite.Config{Conn: pool}) }
 	file := func(t testing.TB) string {
+		t.Helper()
 		return "file:" + filepath.ToSlash(filepath.Join(t.TempDir(), "test.db"))
 	}
-	mattn := func(t testing.TB) string { return file(t) + "?_busy_timeout=10000&_journal_mode=WAL" }
+	mattn := func(t testing.TB) string {
+		t.Helper()
+		return file(t) + "?_busy_timeout=10000&_journal_mode=WAL"
+	}
 	modernc := func(t testing.TB) string {
+		t.Helper()
 		return file(t) + "?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)"
 	}
 	for name, d := range map[string]struct {

@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 			code = 1
 		}
 	}
-	fmt.Printf("belay fronts: %d fronts, %d checks passed, %d failed\n", len(fronts), passed.Load(), failed.Load())
+	fmt.Fprintf(os.Stdout, "belay fronts: %d fronts, %d checks passed, %d failed\n", len(fronts), passed.Load(), failed.Load())
 	os.Exit(code)
 }
 
@@ -62,6 +62,7 @@ type database struct {
 
 func file(pragmas string) func(testing.TB) string {
 	return func(t testing.TB) string {
+		t.Helper()
 		return "file:" + filepath.ToSlash(filepath.Join(t.TempDir(), "test.db")) + pragmas
 	}
 }
@@ -152,7 +153,7 @@ func suite(t *testing.T, g *guardtest.Guard, pool *sql.DB, d database, s shop, p
 		err := g.DoSQL(ctx, "sale:"+no("2"), func(ctx context.Context, _ *sql.Tx) error { return s.sell(ctx, no("1")) },
 			guard.Protects(guard.Row("sales", "no", no("2"))))
 		if err == nil || errors.Is(err, guard.ErrDuplicate) {
-			return fmt.Errorf("error %v, want another one", err)
+			return fmt.Errorf("want another error than: %w", err)
 		}
 		return nil
 	})
@@ -221,5 +222,5 @@ func want(err, target error) error {
 	if errors.Is(err, target) {
 		return nil
 	}
-	return fmt.Errorf("error %v, want %v", err, target)
+	return fmt.Errorf("want %w, not: %w", target, err)
 }

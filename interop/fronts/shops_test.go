@@ -101,6 +101,7 @@ type prepared struct {
 }
 
 func newPrepared(t testing.TB, g *guard.Guard, d database) shop {
+	t.Helper()
 	sale, err := g.Pool().Prepare(d.mark(insertSale))
 	if err != nil {
 		t.Fatal(err)
@@ -127,7 +128,9 @@ func (s prepared) undo(ctx context.Context, no string) error {
 	if err != nil {
 		return err
 	}
-	_, err = tx.StmtContext(ctx, s.sale).ExecContext(ctx, no, "ann")
+	in := tx.StmtContext(ctx, s.sale)
+	defer in.Close()
+	_, err = in.ExecContext(ctx, no, "ann")
 	return errors.Join(err, tx.Rollback())
 }
 

@@ -37,7 +37,7 @@ func Open(t *testing.T, d gorm.Dialector) *gorm.DB {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { pool.Close() })
+	t.Cleanup(func() { _ = pool.Close() })
 	return db
 }
 
