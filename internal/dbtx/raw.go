@@ -13,16 +13,23 @@ import (
 	"github.com/belaygo/belay/internal/dbtx/statement"
 )
 
-// Ready reads what is known of the tables to which raw statements write: PostgreSQL reads
-// nothing after an error.
+// Ready reads what is known of the table to which a raw statement writes, if it may be that of a
+// protected row: PostgreSQL reads nothing after an error.
 func (t *Tx) Ready(statements []sqltext.Statement) {
 	if len(statements) != 1 || !t.rows.Any() {
 		return
 	}
-	if table, writes := statements[0].Writes(); writes && table != "" {
+	if table, writes := statements[0].Writes(); writes && t.mayBeProtected(table) {
 		t.reader.Facts(table)
 		t.rows.Resolve(table)
 	}
+}
+
+// mayBeProtected reports whether a table has the name of one with protected rows, in any schema.
+func (t *Tx) mayBeProtected(table string) bool {
+	return slices.ContainsFunc(t.rows.All(), func(r *protected.Row) bool {
+		return strings.EqualFold(catalogue.BareName(r.Table), catalogue.BareName(table))
+	})
 }
 
 // Judge judges a statement of raw SQL. The error of an INSERT that was refused because of a

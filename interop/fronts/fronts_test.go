@@ -127,7 +127,7 @@ func TestFronts(t *testing.T) {
 					if s == nil {
 						return
 					}
-					suite(t, g, pool, d, s, strings.ReplaceAll(name, " ", "-"))
+					suite(t, g, pool, d, s, strings.ReplaceAll(name, " ", "-")+"/")
 				})
 			}
 		})
