@@ -1,5 +1,5 @@
 // Package chaos has a randomized test of both layers at once. Several processes do
-// thousands of operations on few keys while locks are wiped, masters killed with locks
+// thousands of operations on few keys, a third of them in SQL without gorm, while locks are wiped, masters killed with locks
 // that no replica has, processes paused past their leases and killed, COMMITs cut, and
 // the database itself killed. Every other process goes on without the lock where it can't
 // be asked.
