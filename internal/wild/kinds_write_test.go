@@ -11,11 +11,12 @@ import (
 	"github.com/belaygo/belay/dbguard"
 )
 
-// unread is how raw SQL ends. Its author sees to repeats.
+// unread is how an UPDATE in raw SQL ends. Its author sees to old versions, or passes what it
+// returns to guard.Changed.
 var unread = []exception{
 	{on: "mariadb11", in: "overtaken"}, // it refuses to write what has changed
-	{in: "again elsewhere business stale", blind: "failed", why: "what raw SQL would write is not known"},
-	{in: "overlap overtaken", blind: "failed", events: 1, why: "so it is when the lock is lost, which its release reports"},
+	{in: "stale", blind: "failed", why: "what raw SQL would write is not known"},
+	{in: "overtaken", blind: "failed", events: 1, why: "so it is when the lock is lost, which its release reports"},
 }
 
 // writeKinds are habits of writing a row.
