@@ -122,7 +122,7 @@ func TestPostedEventOfAFullStore(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "monitor.db")
 	p := startIngest(t, path)
-	db, err := sql.Open("sqlite", path)
+	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(10000)") // the monitor may be writing
 	if err != nil {
 		t.Fatal(err)
 	}
