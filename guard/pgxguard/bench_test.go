@@ -8,10 +8,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/jackc/pgx/v5/stdlib"
 	"gorm.io/gorm"
 
-	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/guard/guardtest"
 	"github.com/belaygo/belay/guard/pgxguard"
@@ -22,14 +20,12 @@ import (
 // database/sql without a guard.
 func BenchmarkInsert(b *testing.B) {
 	ctx := b.Context()
-	pool, err := pgxpool.New(ctx, teststack.Postgres(b))
+	config, err := pgxpool.ParseConfig(teststack.Postgres(b))
 	wantNil(b, err)
-	b.Cleanup(pool.Close)
+	pool, db := open(b, config)
 	_, err = pool.Exec(ctx, schema+"; SET synchronous_commit = off")
 	wantNil(b, err)
-	side := stdlib.OpenDBFromPool(pool)
-	b.Cleanup(func() { _ = side.Close() })
-	db, err := dbguard.Open(ctx, side)
+	side, err := db.DB()
 	wantNil(b, err)
 	g := guardtest.New(b, db).Guard
 	n := 0

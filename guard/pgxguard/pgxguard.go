@@ -3,12 +3,10 @@ package pgxguard
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/jackc/pgx/v5"
 	"gorm.io/gorm"
 
-	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/internal/dbtx"
 	"github.com/belaygo/belay/internal/sqlfront"
@@ -44,18 +42,15 @@ func Once[T any](ctx context.Context, g *guard.Guard, r once.Request, op func(ct
 	}, opts...)
 }
 
-var (
-	errNoOperation = fmt.Errorf("%w: the context comes from no operation", dbguard.ErrOutside)
-	errOtherDriver = errors.New("pgxguard: the Guard's pool is not one of pgx: open it with stdlib.OpenDBFromPool")
-)
+var errOtherDriver = errors.New("pgxguard: the Guard's pool is not one of pgx: open it with stdlib.OpenDBFromPool")
 
 // Tx returns the transaction of the operation that ctx comes from, whatever began it: Do, Once, a
 // middleware, a consumer. It is always the same one. Elsewhere it returns an error that matches
 // dbguard.ErrOutside. Like a pgx.Tx of pgx it is used by one goroutine at a time.
 func Tx(ctx context.Context) (pgx.Tx, error) {
-	t := dbtx.FromContext(ctx)
-	if t == nil {
-		return nil, errNoOperation
+	t, err := dbtx.Operation(ctx)
+	if err != nil {
+		return nil, err
 	}
 	raw := t.Raw()
 	s, err := raw.Other(func() (sqlfront.Other, error) { return newSession(raw) })

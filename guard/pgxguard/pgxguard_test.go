@@ -45,17 +45,24 @@ func newShop(t *testing.T) *shop {
 	config, err := pgxpool.ParseConfig(teststack.Postgres(t))
 	wantNil(t, err)
 	config.MaxConns = 6
-	pool, err := pgxpool.NewWithConfig(bg, config)
-	wantNil(t, err)
-	t.Cleanup(pool.Close)
+	pool, db := open(t, config)
 	_, err = pool.Exec(bg, schema)
-	wantNil(t, err)
-	side := stdlib.OpenDBFromPool(pool)
-	t.Cleanup(func() { _ = side.Close() })
-	db, err := dbguard.Open(bg, side)
 	wantNil(t, err)
 	wantNil(t, once.Migrate(bg, db))
 	return &shop{guardtest.New(t, db), t, pool, db}
+}
+
+// open opens a pool of pgx, which is closed when the test ends, and a database on it.
+func open(tb testing.TB, config *pgxpool.Config) (*pgxpool.Pool, *gorm.DB) {
+	tb.Helper()
+	pool, err := pgxpool.NewWithConfig(bg, config)
+	wantNil(tb, err)
+	tb.Cleanup(pool.Close)
+	side := stdlib.OpenDBFromPool(pool)
+	tb.Cleanup(func() { _ = side.Close() })
+	db, err := dbguard.Open(bg, side)
+	wantNil(tb, err)
+	return pool, db
 }
 
 type op = func(ctx context.Context, tx pgx.Tx) error
@@ -458,14 +465,9 @@ func TestPoolOfOne(t *testing.T) {
 	s := newShop(t)
 	config := s.pool.Config()
 	config.MaxConns = 1
-	pool, err := pgxpool.NewWithConfig(bg, config)
-	wantNil(t, err)
-	t.Cleanup(pool.Close)
-	side := stdlib.OpenDBFromPool(pool)
-	t.Cleanup(func() { _ = side.Close() })
-	db, err := dbguard.Open(bg, side)
-	wantNil(t, err)
+	_, db := open(t, config)
 	g := guardtest.New(t, db)
+	var err error
 	for range 2 {
 		err = pgxguard.Do(bg, g.Guard, "order:1", sells("1"), orderRow("1"))
 	}
@@ -494,13 +496,7 @@ func TestSessionIsReadOnce(t *testing.T) {
 	config.MaxConns = 1
 	seen := &tracer{}
 	config.ConnConfig.Tracer = seen
-	pool, err := pgxpool.NewWithConfig(bg, config)
-	wantNil(t, err)
-	t.Cleanup(pool.Close)
-	side := stdlib.OpenDBFromPool(pool)
-	t.Cleanup(func() { _ = side.Close() })
-	db, err := dbguard.Open(bg, side)
-	wantNil(t, err)
+	_, db := open(t, config)
 	g := guardtest.New(t, db)
 	counts := make([]int, 4)
 	for i := range counts {

@@ -20,8 +20,7 @@ type rows struct {
 	in     pgx.Rows // nil if there are none
 	unread bool     // the program could not read a row: pgx keeps that error, and none behind it
 	closed atomic.Bool
-	err    error // once they are closed
-	open   *closer
+	err    error  // once they are closed
 	batch  *batch // of which the query is, nil if it is of none
 }
 
@@ -30,20 +29,6 @@ func failed(err error) *rows {
 	r := &rows{err: err}
 	r.closed.Store(true)
 	return r
-}
-
-// closer closes rows at the end of the operation.
-type closer struct{ rows *rows }
-
-// Close implements io.Closer.
-func (c *closer) Close() error {
-	c.rows.Close()
-	return nil
-}
-
-func (r *rows) closer() *closer {
-	r.open = &closer{r}
-	return r.open
 }
 
 // Next implements pgx.Rows.
@@ -74,7 +59,7 @@ func (r *rows) Close() {
 	if r.closed.Swap(true) {
 		return
 	}
-	r.s.t.Note(r.open, false)
+	r.s.t.Closed(r)
 	err := r.s.t.Conn().Driver(func(driver.Conn) error {
 		r.in.Close()
 		return nil

@@ -85,12 +85,12 @@ options:
 // isName reports whether a text is the name of a statement which was prepared elsewhere, as in
 // AfterConnect of the pool: one word that is no statement itself. What it does is not known.
 func isName(text string) bool {
-	statements := sqltext.Split(text, sqltext.Standard)
+	statements := sqltext.Split(text, sqltext.Postgres) // as it is split again, and remembered, when it is sent
 	return len(statements) == 1 && len(statements[0].Words()) == 1 && !statements[0].Controls()
 }
 
-// Open implements sqlfront.Other. It returns an error if the transaction was ended by the Conn.
-func (s *session) Open() error {
+// Check implements sqlfront.Other. It returns an error if the transaction was ended by the Conn.
+func (s *session) Check() error {
 	if s.conn.PgConn().TxStatus() != 'I' || s.conn.IsClosed() || s.t.Ending() {
 		return nil
 	}
@@ -104,7 +104,7 @@ func (s *session) stands() bool { return s.conn.PgConn().TxStatus() == 'T' && !s
 
 // send sends a query, and has it judged unless rows are open then.
 func (s *session) send(ctx context.Context, in *sqlfront.Savepoint, q query, send func(ctx context.Context) (affected int64, rows bool, err error)) (*pinned.Raw, error) {
-	if err := s.Open(); err != nil { // what follows would be committed alone
+	if err := s.Check(); err != nil { // what follows would be committed alone
 		return nil, err
 	}
 	raw, err := s.t.Send(ctx, in, q.text, q.vals, func(ctx context.Context, _ driver.Conn) (int64, bool, error) { return send(ctx) })

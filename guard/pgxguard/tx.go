@@ -113,7 +113,7 @@ func (t *tx) query(ctx context.Context, query string, args []any) (*rows, error)
 	if err != nil {
 		return failed(err), err
 	}
-	t.s.t.Note(r.closer(), true)
+	t.s.t.Opened(r, r.Close)
 	return r, nil
 }
 
@@ -141,7 +141,7 @@ func (t *tx) Prepare(ctx context.Context, name, query string) (*pgconn.Statement
 	if t.done || t.s.t.Ending() {
 		return nil, pgx.ErrTxClosed
 	}
-	if err := errors.Join(t.s.Open(), t.s.t.Innermost(t.in)); err != nil {
+	if err := errors.Join(t.s.Check(), t.s.t.Innermost(t.in)); err != nil {
 		return nil, err
 	}
 	if err := conn.Take(ctx); err != nil {

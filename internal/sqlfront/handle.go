@@ -7,7 +7,6 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"sync"
@@ -78,7 +77,7 @@ type Transaction struct {
 	ending  bool
 	saves   []string // names of the savepoints that are open
 	seq     int
-	open    map[io.Closer]bool // what is open: rows, of any front
+	open    map[any]func() // rows that are open, of any front, and what closes them
 	other   Other
 	batches int // that are open, of queries that were not sent, perhaps
 }
@@ -120,7 +119,7 @@ func (t *Transaction) Open() error {
 	case batches > 0:
 		return fmt.Errorf("%w: a batch was not closed", pinned.ErrRowsOpen)
 	case other != nil:
-		return other.Open()
+		return other.Check()
 	}
 	return nil
 }
@@ -149,14 +148,14 @@ func (t *Transaction) End(patience time.Duration) error {
 		stuck = within(patience, func() { _ = tx.Rollback() })
 	}
 	t.mu.Lock()
-	left := slices.Collect(maps.Keys(t.open))
+	left := slices.Collect(maps.Values(t.open))
 	t.mu.Unlock()
 	if len(left) == 0 {
 		return stuck
 	}
 	return cmp.Or(stuck, within(patience, func() {
-		for _, r := range left {
-			_ = r.Close()
+		for _, closes := range left {
+			closes()
 		}
 	}))
 }
@@ -181,18 +180,21 @@ func within(patience time.Duration, f func()) error {
 	}
 }
 
-// Note notes that rows are open, which End closes, or that they are closed.
-func (t *Transaction) Note(rows io.Closer, open bool) {
+// Opened notes that rows are open. End closes them by that function.
+func (t *Transaction) Opened(rows any, closes func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !open {
-		delete(t.open, rows)
-		return
-	}
 	if t.open == nil {
-		t.open = make(map[io.Closer]bool)
+		t.open = make(map[any]func())
 	}
-	t.open[rows] = true
+	t.open[rows] = closes
+}
+
+// Closed notes that rows are closed.
+func (t *Transaction) Closed(rows any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.open, rows)
 }
 
 // Conn returns the connection of the transaction.
@@ -200,8 +202,8 @@ func (t *Transaction) Conn() *pinned.Conn { return t.conn }
 
 // An Other is what another front keeps with a transaction.
 type Other interface {
-	// Open returns an error if the transaction can't be committed, as far as the front knows.
-	Open() error
+	// Check returns an error if the transaction can't be committed, as far as the front knows.
+	Check() error
 }
 
 // Other returns what another front keeps with the transaction, which begin returns the first

@@ -35,7 +35,7 @@ func (t *Transaction) query(ctx context.Context, query string, args []driver.Nam
 	if err != nil {
 		return nil, err
 	}
-	t.Note(r, true)
+	t.Opened(r, func() { _ = r.Close() })
 	return r, nil
 }
 
@@ -79,7 +79,7 @@ func (r *rows) Close() error {
 	if r.closed.Swap(true) {
 		return nil
 	}
-	r.t.Note(r, false)
+	r.t.Closed(r)
 	err := r.t.conn.Driver(func(driver.Conn) error { return r.in.Close() })
 	seen := r.seen
 	if seen == 0 && r.end == nil {
