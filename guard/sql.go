@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 
 	"gorm.io/gorm"
 
@@ -32,15 +31,12 @@ func (g *Guard) Pool() *sql.DB { return g.sql.DB() }
 // *dbguard.ConflictError, whose text ends with the driver's. What Belay can't read returns the
 // driver's error, which is logged once for each table: see Inserted.
 func SQL(ctx context.Context) (*sql.Tx, error) {
-	t := dbtx.FromContext(ctx)
-	if t == nil {
-		return nil, errNoOperation
+	t, err := dbtx.Operation(ctx)
+	if err != nil {
+		return nil, err
 	}
 	return t.SQL()
 }
-
-// errNoOperation is returned outside of an operation.
-var errNoOperation = fmt.Errorf("%w: the context comes from no operation", dbguard.ErrOutside)
 
 // DoSQL is Do for an operation that writes SQL. Name its rows with Row, in Protects and Also.
 func (g *Guard) DoSQL(ctx context.Context, key string, op func(ctx context.Context, tx *sql.Tx) error, opts ...Option) error {
@@ -119,12 +115,8 @@ func Inserted(ctx context.Context, row *TableRow, n int64, err error) error {
 
 // operationOf returns the transaction of the operation that ctx comes from.
 func operationOf(ctx context.Context, row *TableRow) (*dbtx.Tx, error) {
-	t := dbtx.FromContext(ctx)
-	switch {
-	case t == nil:
-		return nil, errNoOperation
-	case row == nil:
+	if row == nil {
 		return nil, errors.New("guard: row is nil")
 	}
-	return t, nil
+	return dbtx.Operation(ctx)
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 
+	"github.com/belaygo/belay/internal/conflict"
 	"github.com/belaygo/belay/internal/sqlfront"
 )
 
@@ -21,6 +23,19 @@ func NewHandle(find func() (*sql.DB, error)) *sqlfront.Handle {
 		}
 		return t.raw
 	})
+}
+
+// errNoOperation is returned outside of an operation.
+var errNoOperation = fmt.Errorf("%w: the context comes from no operation", conflict.ErrOutside)
+
+// Operation returns the transaction of the operation that ctx comes from. Elsewhere the error
+// matches conflict.ErrOutside.
+func Operation(ctx context.Context) (*Tx, error) {
+	t := FromContext(ctx)
+	if t == nil {
+		return nil, errNoOperation
+	}
+	return t, nil
 }
 
 // errNoHandle is returned by a transaction that was begun without a handle.

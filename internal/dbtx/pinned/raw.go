@@ -25,12 +25,18 @@ type Raw struct {
 // writtenKey marks the context of a statement that the program has written, and no front.
 type writtenKey struct{}
 
-// Written marks the context of a statement whose SQL the program has written: it is judged.
-func Written(ctx context.Context) context.Context { return context.WithValue(ctx, writtenKey{}, true) }
+// Written marks the context of a statement by whether the program has written its SQL: then it is
+// judged. A statement of a hook has the context of the one that it is a hook of.
+func Written(ctx context.Context, by bool) context.Context {
+	if was, _ := ctx.Value(writtenKey{}).(bool); was == by {
+		return ctx
+	}
+	return context.WithValue(ctx, writtenKey{}, by)
+}
 
 // written returns the statement of a marked context, nil if it is not marked. It has the turn.
 func (c *Conn) written(ctx context.Context, query string, args []any, statements []sqltext.Statement) *Raw {
-	if ctx.Value(writtenKey{}) == nil {
+	if by, _ := ctx.Value(writtenKey{}).(bool); !by {
 		return nil
 	}
 	c.Watcher.Ready(statements)
