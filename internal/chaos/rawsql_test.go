@@ -2,6 +2,7 @@ package chaos_test
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"strconv"
 	"strings"
@@ -49,17 +50,24 @@ func insertBySQL(ctx context.Context, db *gorm.DB, _ *worker, t task, do string)
 	return err
 }
 
+// readBySQL reads the count of a row, and its version.
+func readBySQL(ctx context.Context, db *gorm.DB, w *worker, t task, do, table string) (tx *sql.Tx, n, version int64, err error) {
+	if tx, err = guard.SQL(ctx); err != nil {
+		return nil, 0, 0, err
+	}
+	err = tx.QueryRowContext(ctx, spell(db, "SELECT n, version FROM "+table+" WHERE id = ?"), t.id).Scan(&n, &version)
+	if err == nil {
+		w.read(do, version)
+	}
+	return tx, n, version, err
+}
+
 // countBySQL compares the version by UpdateRow, or by an UPDATE of its own.
 func countBySQL(ctx context.Context, db *gorm.DB, w *worker, t task, do string) error {
-	tx, err := guard.SQL(ctx)
+	tx, n, version, err := readBySQL(ctx, db, w, t, do, "counters")
 	if err != nil {
 		return err
 	}
-	var n, version int64
-	if err := tx.QueryRowContext(ctx, spell(db, "SELECT n, version FROM counters WHERE id = ?"), t.id).Scan(&n, &version); err != nil {
-		return err
-	}
-	w.read(do, version)
 	linger(ctx, t.takes)
 	row := guard.Row("counters", "id", t.id)
 	if t.after {
@@ -74,15 +82,10 @@ func countBySQL(ctx context.Context, db *gorm.DB, w *worker, t task, do string) 
 }
 
 func sellBySQL(ctx context.Context, db *gorm.DB, w *worker, t task, do string) error {
-	tx, err := guard.SQL(ctx)
+	tx, n, version, err := readBySQL(ctx, db, w, t, do, "items")
 	if err != nil {
 		return err
 	}
-	var n, version int64
-	if err := tx.QueryRowContext(ctx, spell(db, "SELECT n, version FROM items WHERE id = ?"), t.id).Scan(&n, &version); err != nil {
-		return err
-	}
-	w.read(do, version)
 	if err := guard.UpdateRow(ctx, guard.Row("items", "id", t.id), version, spell(db, "n = ?"), n+1); err != nil {
 		return err
 	}
