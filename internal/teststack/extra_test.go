@@ -62,6 +62,43 @@ func TestPostgresDatabaseLivesAsLongAsItsTest(t *testing.T) {
 	}
 }
 
+// TestPostgresDatabaseIsEmpty: whatever the tests before it left in theirs.
+func TestPostgresDatabaseIsEmpty(t *testing.T) {
+	for _, leave := range []string{
+		"CREATE TABLE things (id SERIAL PRIMARY KEY); CREATE TYPE thing AS ENUM ('a')",
+		"CREATE SCHEMA other; CREATE TABLE other.things (id INT)",
+		"CREATE TABLE public.things (id INT); DROP SCHEMA public CASCADE",
+		"DO $$BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_isolation = serializable', current_database()); END$$",
+		"CREATE CAST (xml AS point) WITH INOUT",
+		"CREATE FUNCTION f() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN END'; CREATE EVENT TRIGGER thing ON ddl_command_end EXECUTE FUNCTION f()",
+		"SELECT lo_create(0)",
+	} {
+		t.Run("", func(t *testing.T) {
+			conn, err := pgx.Connect(t.Context(), teststack.Postgres(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = conn.Close(context.Background()) })
+			var tables, others int
+			var isolation string
+			err = conn.QueryRow(t.Context(), `SELECT (SELECT count(*) FROM pg_class WHERE oid >= 16384),
+				(SELECT count(*) FROM pg_namespace WHERE oid >= 16384 AND nspname <> 'public') +
+				(SELECT count(*) FROM pg_proc WHERE oid >= 16384) + (SELECT count(*) FROM pg_type WHERE oid >= 16384) +
+				(SELECT count(*) FROM pg_event_trigger) + (SELECT count(*) FROM pg_largeobject_metadata),
+				current_setting('default_transaction_isolation')`).Scan(&tables, &others, &isolation)
+			if err != nil || tables != 0 || others != 0 || isolation != "read committed" {
+				t.Fatalf("the database has %d tables, %d other things, isolation %s, error %v", tables, others, isolation, err)
+			}
+			if _, err := conn.Exec(t.Context(), "CREATE TABLE mine (id INT); DROP TABLE mine"); err != nil {
+				t.Errorf("create a table: %v", err)
+			}
+			if _, err := conn.Exec(t.Context(), leave); err != nil {
+				t.Errorf("%s: %v", leave, err)
+			}
+		})
+	}
+}
+
 // TestWithoutExtraServer: only "all" makes them required.
 func TestWithoutExtraServer(t *testing.T) {
 	for require, says := range map[string]string{"": "--- SKIP", "1": "--- SKIP", "all": "--- FAIL"} {
