@@ -44,7 +44,7 @@ import (
 //
 // BELAY_CREWS says how many crews there are.
 func TestCombineIsLikeOneByOne(t *testing.T) {
-	n := 200
+	n := 80
 	if s := os.Getenv("BELAY_CREWS"); s != "" {
 		var err error
 		n, err = strconv.Atoi(s)

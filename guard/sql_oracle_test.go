@@ -38,7 +38,7 @@ var odd = []string{"a", "A", "a'b", "a''", "a b", "1", "01", "-1", "ü", "é", `
 // and the statement inserts it; and it is, unless its spelling is one that can't be read.
 // BELAY_SQL_ORACLE is the number of statements on each database.
 func TestSQLOracle(t *testing.T) {
-	n := 3000
+	n := 800
 	if text := os.Getenv("BELAY_SQL_ORACLE"); text != "" {
 		var err error
 		n, err = strconv.Atoi(text)
