@@ -4,6 +4,9 @@
 //	db := stdlib.OpenDBFromPool(pool)
 //	b, err := belay.Open(ctx, belay.Config{SQL: db, ...})
 //
+// Its connections may be wrapped, as otelsql does it, if the wrapper has a method Raw that returns
+// the driver.Conn below.
+//
 // An operation gets a pgx.Tx on the connection of its transaction. The Tx is what sqlc generates for,
 // and what River and other libraries take. Rows are named by guard.Row, and guard.UpdateRow,
 // guard.Changed and guard.Inserted are for pgx, too. An INSERT that the database refuses because of a

@@ -2,6 +2,8 @@ package pgxguard_test
 
 import (
 	"context"
+	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"strings"
 	"testing"
@@ -706,6 +708,35 @@ func TestOtherDriver(t *testing.T) {
 		t.Errorf("err = %v", err)
 	}
 }
+
+// TestWrappedConnection: pgx's connection is found below what wraps it, such as otelsql's.
+func TestWrappedConnection(t *testing.T) {
+	s := newShop(t)
+	side := sql.OpenDB(wrapping{stdlib.GetPoolConnector(s.pool)})
+	t.Cleanup(func() { _ = side.Close() })
+	db, err := dbguard.Open(bg, side)
+	wantNil(t, err)
+	s.Guard = guardtest.New(t, db)
+	wantNil(t, s.do("order:1", sells("1"), orderRow("1")))
+	wantIs(t, s.do("order:1", sells("1"), orderRow("1")), guard.ErrDuplicate)
+	if n := s.count(); n != 1 {
+		t.Errorf("%d orders, want one", n)
+	}
+}
+
+type wrapping struct{ driver.Connector }
+
+func (w wrapping) Connect(ctx context.Context) (driver.Conn, error) {
+	c, err := w.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return wrappedConn{c.(*stdlib.Conn)}, nil
+}
+
+type wrappedConn struct{ *stdlib.Conn }
+
+func (c wrappedConn) Raw() driver.Conn { return c.Conn }
 
 // wantEvents checks that there are n events, each of an overlap.
 func (s *shop) wantEvents(n int) {

@@ -26,7 +26,7 @@ type session struct {
 func newSession(t *sqlfront.Transaction) (*session, error) {
 	s := &session{t: t, prepared: make(map[string]string)}
 	err := t.Conn().Driver(func(dc driver.Conn) error {
-		c, ok := dc.(*stdlib.Conn)
+		c, ok := unwrap(dc).(*stdlib.Conn)
 		if !ok {
 			return errOtherDriver
 		}
@@ -38,6 +38,17 @@ func newSession(t *sqlfront.Transaction) (*session, error) {
 	}
 	s.whole = &tx{s: s}
 	return s, nil
+}
+
+// unwrap returns the driver's connection below those that wrap it, such as otelsql's.
+func unwrap(c driver.Conn) driver.Conn {
+	for {
+		wrapped, ok := c.(interface{ Raw() driver.Conn })
+		if !ok {
+			return c
+		}
+		c = wrapped.Raw()
+	}
 }
 
 // A query is what pgx is to send, and what is judged.
