@@ -214,10 +214,15 @@ func TestInventedServicesAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	_, err = db.ExecContext(t.Context(), `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
-		INSERT INTO services SELECT 'job-' || i, 'shop', 0 FROM n`, store.MaxServices)
-	if err != nil {
-		t.Fatal(err)
+	const numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) "
+	for _, insert := range []string{
+		"INSERT INTO heartbeats (service, instance, at, every, received_at) SELECT 'job-' || i, 'a', ?, 1000000, ? FROM n", // or a purge forgets them
+		"INSERT INTO services SELECT 'job-' || i, 'shop', ? + 0 * ? FROM n",
+	} {
+		now := time.Now().UnixMicro()
+		if _, err = db.ExecContext(t.Context(), numbers+insert, store.MaxServices, now, now); err != nil {
+			t.Fatal(err)
+		}
 	}
 	w := p.publisher(ingestToken)
 	known, ghost := event("known"), event("ghost")
