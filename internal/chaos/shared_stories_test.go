@@ -109,6 +109,24 @@ func TestMatesOfTwoTransactions(t *testing.T) {
 	}
 }
 
+// TestLeaderBesideALateCrew: who leads a transaction reads its row after another crew of the process,
+// whose lock was lost, has begun again.
+func TestLeaderBesideALateCrew(t *testing.T) {
+	late := story("a.0", "A", 10, 0, 20, 21, "gone")
+	late = append(late, line{T: 16, At: begun, Do: "a.0", Key: "k"})
+	next := append(story("a.5", "B", 14, 18, 22, 23, "gone"), line{T: 17, At: loaded, Do: "a.5", Version: 2})
+	lines := crewStory(late, next)
+	for i := range lines {
+		lines[i].Combine = lines[i].At == called
+	}
+	h := read(recordsOf(map[string][]line{"a": lines}), []fault{{wipe, "k", 12, 12}, {wipe, "k", 19, 19}})
+	for _, c := range h.calls {
+		if c.lead != nil {
+			t.Errorf("%s counts as a mate of %s", c.name, c.lead.name)
+		}
+	}
+}
+
 // TestCrewsAreCounted has events count those who shared a transaction.
 func TestCrewsAreCounted(t *testing.T) {
 	const counts = "an event counts"

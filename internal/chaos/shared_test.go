@@ -30,7 +30,7 @@ func (r *record) part(c *call, at int64) *call {
 // shares that. The others' changes are not in the database yet: it has got no version that
 // would prove anything but the one that its leader has.
 func (r *record) load(c *call, l line) {
-	if lead := r.running[c.key]; c.combines && lead != nil && lead != c {
+	if lead := r.running[c.key]; c.combines && lead != nil && lead != c && !c.leads() {
 		c = r.part(c, l.T)
 		c.begun, c.attempt, c.looked, c.lead = l.T, lead.attempt, lead.looked, lead
 		lead.mates = append(lead.mates, c)
@@ -39,6 +39,12 @@ func (r *record) load(c *call, l line) {
 	for _, leg := range c.on(l.Key) {
 		leg.add(l)
 	}
+}
+
+// leads reports whether a call runs a transaction itself. Another crew of its process may run one
+// on the key, too, under a lock that was lost.
+func (c *call) leads() bool {
+	return c.lead == nil && c.begun > 0 && c.broken < c.attempt && c.ended == 0 && !c.doubtful
 }
 
 // givenBack reports whether a mate ended in another way than its leader: its change came too
