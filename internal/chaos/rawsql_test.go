@@ -12,24 +12,41 @@ import (
 	"github.com/belaygo/belay/guard"
 )
 
-// writesSQL reports whether the worker of a call writes SQL without gorm: one of three does.
-func writesSQL(do string) bool {
-	worker, _, _ := strings.Cut(strings.TrimPrefix(do, "w"), ".")
-	n, err := strconv.Atoi(worker)
+// writesSQL reports whether the worker of a name writes SQL without gorm: one of three does.
+func writesSQL(name string) bool {
+	n, err := strconv.Atoi(strings.TrimPrefix(name, "w"))
 	return err == nil && n%3 == 1
+}
+
+// ownKinds returns the kinds of tasks that the worker of a call has in place of those of gorm.
+func ownKinds(do string) map[class][]workload {
+	name, _, _ := strings.Cut(do, ".")
+	switch {
+	case writesSQL(name):
+		return bySQL
+	case writesByPgx(name):
+		return byPgx
+	}
+	return nil
 }
 
 // bySQL are the kinds of tasks of workers that write SQL, where they have their own.
 var bySQL = map[class][]workload{
-	orders: {{"insert", insertBySQL, func(id int64, _ string) []guard.Option {
-		return []guard.Option{guard.Protects(guard.Row("orders", "no", fmt.Sprint(id)))}
-	}, nil}},
-	counters: {{"update", countBySQL, func(id int64, _ string) []guard.Option {
-		return []guard.Option{guard.Protects(guard.Row("counters", "id", id))}
-	}, nil}},
-	items: {{"two writes", sellBySQL, func(id int64, do string) []guard.Option {
-		return []guard.Option{guard.Retries(2), guard.Protects(guard.Row("items", "id", id), guard.Row("sales", "no", do))}
-	}, nil}},
+	orders:   {{"insert", insertBySQL, orderRow, nil}},
+	counters: {{"update", countBySQL, counterRow, nil}},
+	items:    {{"two writes", sellBySQL, saleRows, nil}},
+}
+
+func orderRow(id int64, _ string) []guard.Option {
+	return []guard.Option{guard.Protects(guard.Row("orders", "no", fmt.Sprint(id)))}
+}
+
+func counterRow(id int64, _ string) []guard.Option {
+	return []guard.Option{guard.Protects(guard.Row("counters", "id", id))}
+}
+
+func saleRows(id int64, do string) []guard.Option {
+	return []guard.Option{guard.Retries(2), guard.Protects(guard.Row("items", "id", id), guard.Row("sales", "no", do))}
 }
 
 // spell spells the names and the marks of arguments of a statement as the database has them.

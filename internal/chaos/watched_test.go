@@ -114,12 +114,19 @@ func (c watchedConnector) Connect(ctx context.Context) (driver.Conn, error) {
 		return nil, err
 	}
 	w.driverConn = conn.(driverConn)
+	if known := w.known(); known != nil {
+		w.cable, w.session = known.cable, known.session
+		return w, nil
+	}
 	if w.session, err = sessionOf(ctx, w.driverConn, c.worker.kind.self); err != nil {
 		_ = conn.Close()
 		return nil, err
 	}
 	return w, nil
 }
+
+// Raw is how pgxguard reaches the driver's connection.
+func (c *watchedConn) Raw() driver.Conn { return c.driverConn }
 
 // driverConn is what the connections of all drivers can do and database/sql uses.
 type driverConn interface {

@@ -60,14 +60,15 @@ func work(name string) error {
 	if os.Getenv(transfersName) != "" {
 		onlyTransfers()
 	}
-	connector, err := w.kind.connector(dsnOf(name), dial)
+	connector, closePool, err := w.connector()
 	if err != nil {
 		return err
 	}
+	defer closePool()
 	w.side = sql.OpenDB(connector)
 	w.side.SetMaxIdleConns(1)
 	defer w.side.Close()
-	pool, db, err := open(w.kind, watchedConnector{connector, w})
+	pool, db, err := open(w.kind, watchedConnector{connector, w}, w.idle())
 	if err != nil {
 		return fmt.Errorf("open database: %w", err)
 	}
@@ -93,6 +94,19 @@ func work(name string) error {
 	ctx, cancel = context.WithTimeout(context.Background(), 40*time.Second)
 	defer cancel()
 	return errors.Join(err, end(ctx))
+}
+
+// connector returns what makes the worker's connections, or takes them from a pool of pgx.
+func (w *worker) connector() (c driver.Connector, end func(), err error) {
+	if !writesByPgx(w.name) {
+		c, err = w.kind.connector(dsnOf(w.name), dial)
+		return c, func() {}, err
+	}
+	c, pool, err := pgxPool(context.Background(), dsnOf(w.name), dial)
+	if err != nil {
+		return nil, nil, err
+	}
+	return c, pool.Close, nil
 }
 
 // dsnOf returns the DSN of the worker of a name, which ends in its number.
@@ -162,11 +176,11 @@ func (w *worker) publisher(db *gorm.DB, log *slog.Logger) (p notify.Publisher, e
 
 // open opens a pool, and another one if the connection is cut or the database dead: gorm
 // closes the pool then.
-func open(kind database, c driver.Connector) (pool *sql.DB, db *gorm.DB, err error) {
+func open(kind database, c driver.Connector, idle int) (pool *sql.DB, db *gorm.DB, err error) {
 	for until := time.Now().Add(30 * time.Second); ; linger(context.Background(), 100*time.Millisecond) {
 		pool = sql.OpenDB(c)
 		pool.SetMaxOpenConns(2 * callers)
-		pool.SetMaxIdleConns(2 * callers)
+		pool.SetMaxIdleConns(idle)
 		pool.SetConnMaxIdleTime(maxIdle)
 		if db, err = gorm.Open(kind.dialector(pool), &gorm.Config{Logger: logger.Discard}); err == nil {
 			return pool, db, nil
@@ -176,6 +190,14 @@ func open(kind database, c driver.Connector) (pool *sql.DB, db *gorm.DB, err err
 			return nil, nil, err
 		}
 	}
+}
+
+// idle is how many connections its pool keeps: none that pgx's pool does.
+func (w *worker) idle() int {
+	if writesByPgx(w.name) {
+		return 0
+	}
+	return 2 * callers
 }
 
 // at is how long the workers have worked.

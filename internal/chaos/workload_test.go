@@ -81,7 +81,7 @@ func draw(r *rand.Rand, at time.Duration, do string) task {
 		return drawRequest(r, p.id(at))
 	}
 	kinds := workloads[p.Class]
-	if own := bySQL[p.Class]; own != nil && writesSQL(do) {
+	if own := ownKinds(do)[p.Class]; own != nil {
 		kinds = own
 	}
 	kind := kinds[r.IntN(len(kinds))]
