@@ -66,12 +66,16 @@ func (s *stage) start() {
 	}
 }
 
-// expect lets time pass and compares what was sent meanwhile.
+// expect lets time pass and compares what was sent meanwhile. The watchdog and what watches the
+// parts send beside each other, so what they send at one moment has no order.
 func (s *stage) expect(after time.Duration, want ...string) {
 	s.t.Helper()
 	<-time.After(after) // on the bubble's clock
 	synctest.Wait()
-	if got := s.inbox.take(); !slices.Equal(got, want) {
+	got := s.inbox.take()
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
 		s.t.Errorf("sent %q, want %q", got, want)
 	}
 }
