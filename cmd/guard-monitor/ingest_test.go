@@ -214,13 +214,12 @@ func TestInventedServicesAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	const numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) "
+	const numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1) "
 	for _, insert := range []string{
-		"INSERT INTO heartbeats (service, instance, at, every, received_at) SELECT 'job-' || i, 'a', ?, 1000000, ? FROM n", // or a purge forgets them
-		"INSERT INTO services SELECT 'job-' || i, 'shop', ? + 0 * ? FROM n",
+		"INSERT INTO heartbeats (service, instance, at, every, received_at) SELECT 'job-' || i, 'a', ?2, 1000000, ?2 FROM n", // or a purge forgets them
+		"INSERT INTO services SELECT 'job-' || i, 'shop', ?2 FROM n",
 	} {
-		now := time.Now().UnixMicro()
-		if _, err = db.ExecContext(t.Context(), numbers+insert, store.MaxServices, now, now); err != nil {
+		if _, err = db.ExecContext(t.Context(), numbers+insert, store.MaxServices, time.Now().UnixMicro()); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,8 +1,8 @@
 // Package chaos has a randomized test of both layers at once. Several processes, of which a third
 // writes SQL without gorm, and on PostgreSQL a third by pgx, do thousands of operations on few keys
 // while locks are wiped, masters killed with locks that no replica has, processes paused past their
-// leases and killed, COMMITs cut, and the database itself killed. Every other process goes on without the lock where it
-// can't be asked.
+// leases and killed, COMMITs cut, and the database itself killed. Every other process goes on without
+// the lock where it can't be asked.
 //
 // TestTransfers has more processes and accounts, transfers only, and no fault but masters
 // that are killed: there nobody may wait in vain, and no deadlock may end a transfer.
