@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"gorm.io/gorm"
+
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/teststack"
@@ -26,8 +28,15 @@ func TestOncePurgedBetween(t *testing.T) {
 					e, k := linkedTo(t, dsn(t))
 					wantNil(t, once.Migrate(bg, e.db))
 					e.create(&Stock{ID: 1, Left: 1000})
+					purges := 0
 					for n, more := int64(1), true; more; n++ {
-						more = e.purgeBefore(k, n, mark, tables)
+						var purged bool
+						if more, purged = e.purgeBefore(k, n, mark, tables); purged {
+							purges++
+						}
+					}
+					if purges == 0 {
+						t.Error("a transaction was in the way of each purge")
 					}
 					e.wantNoEvent()
 				})
@@ -37,8 +46,9 @@ func TestOncePurgedBetween(t *testing.T) {
 }
 
 // purgeBefore purges a request before packet n of its repeat, which is not marked where mark
-// is negative. It reports whether there was such a packet.
-func (e *env) purgeBefore(k *testdb.Link, n int64, mark time.Duration, tables []string) bool {
+// is negative. It reports whether there was such a packet, and whether no transaction was in
+// the way of the purge.
+func (e *env) purgeBefore(k *testdb.Link, n int64, mark time.Duration, tables []string) (more, purged bool) {
 	e.t.Helper()
 	r := request(fmt.Sprint("request ", n))
 	first, err := guard.Once(bg, e.Guard.Guard, r, sells(1), guard.Remember(mark))
@@ -46,9 +56,7 @@ func (e *env) purgeBefore(k *testdb.Link, n int64, mark time.Duration, tables []
 	var packets atomic.Int64
 	stop := k.Interrupt(func([]byte) {
 		if packets.Add(1) == n {
-			for _, table := range tables {
-				e.purge(table)
-			}
+			purged = e.purge(tables)
 		}
 	})
 	got, err := guard.Once(bg, e.Guard.Guard, r, sells(1), guard.Remember(mark))
@@ -61,18 +69,26 @@ func (e *env) purgeBefore(k *testdb.Link, n int64, mark time.Duration, tables []
 	default:
 		e.t.Errorf("before packet %d: the repeat got %+v, %v, and %d are left of %d", n, got, err, left, first.Value.Left)
 	}
-	return packets.Load() >= n
+	return packets.Load() >= n, purged
 }
 
-// purge deletes what a table has of requests, unless a transaction is in the way.
-func (e *env) purge(table string) {
-	query := "SET STATEMENT innodb_lock_wait_timeout=0 FOR DELETE FROM " + table
-	if e.db.Name() == "postgres" {
-		query = "SET lock_timeout = '100ms'; DELETE FROM " + table
-	}
-	if err := e.db.Exec(query).Error; err != nil {
+// purge deletes what the tables have of requests, unless a transaction is in the way.
+func (e *env) purge(tables []string) bool {
+	err := e.db.Transaction(func(tx *gorm.DB) error {
+		for _, table := range tables {
+			if err := tx.Exec("SELECT 1 FROM " + table + " FOR UPDATE NOWAIT").Error; err != nil {
+				return err
+			}
+			if err := tx.Exec("DELETE FROM " + table).Error; err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
 		e.t.Logf("not purged: %v", err)
 	}
+	return err == nil
 }
 
 // TestOnceWhileItIsPurged: a repeat waits for the one that deletes its request.
