@@ -47,9 +47,13 @@ func servesRequests(db *gorm.DB) bool {
 }
 
 func (s *server) diagnose() (found []doctor.Finding) {
+	if family := s.session.Family; family.Resembles() {
+		found = append(found, doctor.DBFamily.Found("the database", "it is %s, on which Belay is not tested: that a row is missing or old proves no outcome of a COMMIT without an answer", family))
+	}
 	if s.dialect.Diagnose != nil {
-		var err error
-		if found, err = s.dialect.Diagnose(s.ctx, s.conn, s.session); err != nil {
+		more, err := s.dialect.Diagnose(s.ctx, s.conn, s.session)
+		found = append(found, more...)
+		if err != nil {
 			found = append(found, doctor.DBServer.Unmade("the server", err, "let the service read the settings of the server"))
 		}
 	}

@@ -43,6 +43,9 @@ import (
 // restarted primary with semi-synchronous replication proves no commit, because it shows the
 // transactions in its binary log before the replica has them.
 //
+// On a server that only resembles MySQL or PostgreSQL the transaction was committed if a row has its
+// stamp. Nothing else proves an outcome: see [dialect.Family.Resembles].
+//
 // If a row proves that the transaction was not committed, Alive and Held must still
 // succeed: a caller that has the lock may delete rows and make them again. The functions
 // of OnRollback are called unless the outcome is Committed.
@@ -90,6 +93,8 @@ func (t *Tx) findOut(ctx context.Context) (Outcome, error) {
 	switch unnumbered := t.conn.Session.Numbers && t.xid == ""; {
 	case !t.journal.Wrote(), unnumbered && !t.journal.WroteRows():
 		return Committed, nil // it has changed nothing
+	case t.conn.Session.Family.Resembles():
+		return t.findOwn(ctx)
 	case unnumbered:
 		return Unresolved, errors.New("rows were written, but the server has given the transaction no number: another one may keep them")
 	}
@@ -127,6 +132,32 @@ func (t *Tx) findOut(ctx context.Context) (Outcome, error) {
 		return Unresolved, err
 	}
 	return o, nil
+}
+
+// findOwn looks for a row that this transaction alone can have written, on a server that only
+// resembles one that Belay knows. Whichever of its nodes shows it, the transaction was
+// committed. Nothing else proves anything there.
+func (t *Tx) findOwn(ctx context.Context) (Outcome, error) {
+	family := t.conn.Session.Family
+	if family.CommitsInParts() {
+		return Unresolved, fmt.Errorf("the database is %s, which may commit a part of a transaction", family)
+	}
+	c, err := pinned.Connect(ctx, t.pool, func(*sql.Conn) error { return nil })
+	if err != nil {
+		return Unresolved, err
+	}
+	defer t.giveBack(ctx, c)
+	p, err := t.prove(ctx, c, t.journal.Images(), false)
+	if err == nil && p.Outcome != Committed {
+		err = fmt.Errorf("the database is %s: that a row is missing or old proves nothing there", family)
+	}
+	if err == nil {
+		err = t.dialect.Writer(ctx, c, t.conn.Session)
+	}
+	if err != nil {
+		return Unresolved, err
+	}
+	return Committed, nil
 }
 
 // readRows sees to it that the transaction is over, and decides by the rows that it wrote.

@@ -3,6 +3,7 @@ package doctor
 // What is looked for. The table of docs/setup.md says of each why it matters.
 var (
 	DBServer     = Check{"db-server", Error, "let the service reach and read its database"}
+	DBFamily     = Check{"db-family", Warning, "give the models a dbguard.Stamp, or serve requests with guard.For or guard.Once: these prove an outcome everywhere"}
 	DBModel      = Check{"db-model", Error, "change the table as the finding says"}
 	DBVersion    = Check{"db-version", Warning, "make the version column a BIGINT NOT NULL"}
 	DBCollation  = Check{"db-collation", Warning, "convert the key in the program to one form, or give the column a binary collation"}
@@ -46,7 +47,7 @@ var (
 
 // All are the checks, as the documentation lists them.
 var All = []Check{
-	DBServer, DBModel, DBVersion, DBCollation, DBIsolation, DBBehind, DBDurability, DBBinlog, DBOutcome, DBAutocommit, DBPool, DBTimeouts, DBRequests, DBClock,
+	DBServer, DBFamily, DBModel, DBVersion, DBCollation, DBIsolation, DBBehind, DBDurability, DBBinlog, DBOutcome, DBAutocommit, DBPool, DBTimeouts, DBRequests, DBClock,
 	RedisServer, RedisRights, RedisRejects, RedisScripts, RedisEviction, RedisReplicas, RedisCoverage, RedisFailover, RedisClock,
 	LockTTL, GuardDBOnly,
 	EventsBroker, EventsRights, EventsQueue, EventsReader, EventsOutbox, EventsBacklog,

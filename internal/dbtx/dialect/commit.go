@@ -7,12 +7,11 @@ import (
 	"github.com/belaygo/belay/internal/sqlerr"
 )
 
-// NotCommitted reports whether the error of a COMMIT proves that nothing was committed: by
-// the server's report, or because the statement was not sent. Most errors of MySQL and
-// MariaDB do not prove it: a session that is killed during its COMMIT gets one in place of
+// notCommitted is [Family.NotCommitted] of MySQL, MariaDB, PostgreSQL and SQLite. Most errors of
+// MySQL and MariaDB do not prove it: a session that is killed during its COMMIT gets one in place of
 // "done", too, and a member of a group that leaves it gives up on a commit that the others
 // may have in their order.
-func NotCommitted(err error) bool {
+func notCommitted(err error) bool {
 	return errors.Is(err, driver.ErrBadConn) ||
 		sqlerr.IsMySQL(err, erLockDeadlock, erLockWaitTimeout, erCheckRead, erReadOnlyServer, erReadOnlyTx, erReadOnlyMode) ||
 		isAbortedAtCommit(err) ||

@@ -14,7 +14,7 @@ func TestNotCommittedOfPostgres(t *testing.T) {
 		"40003": false, // "statement completion unknown", of CockroachDB
 		"08007": false, "53100": false, "57P01": false, "58030": false, "XX000": false,
 	} {
-		if got := NotCommitted(&pgconn.PgError{Code: code}); got != want {
+		if got := PostgreSQL.NotCommitted(&pgconn.PgError{Code: code}); got != want {
 			t.Errorf("%s: not committed is %v, want %v", code, got, want)
 		}
 	}

@@ -107,7 +107,7 @@ func Of(name string) (Dialect, bool) {
 		return Dialect{
 			Name:        name,
 			Begin:       "BEGIN IMMEDIATE",
-			ReadSession: func(context.Context, *sql.Conn) (Session, error) { return Session{Snapshot: true}, nil },
+			ReadSession: func(context.Context, *sql.Conn) (Session, error) { return Session{Family: SQLite, Snapshot: true}, nil },
 			Restarted:   func(context.Context, *sql.Conn, Session, Session) (bool, error) { return false, nil },
 			EndSession:  func(context.Context, *sql.Conn, Session) error { return nil },
 			Writer:      func(context.Context, *sql.Conn, Session) error { return nil },

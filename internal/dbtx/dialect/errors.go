@@ -70,7 +70,7 @@ func IsAltered(err error) bool {
 // certification, a busy SQLite, a migration of the table. A retry of the transaction
 // may succeed.
 func Retryable(err error) bool {
-	return IsDeadlock(err) || IsChanged(err) || sqlerr.IsMySQL(err, erTableDefChanged, erRolledBack) || isAbortedAtCommit(err) || isUndone(err) || sqlerr.IsSQLite(err, sqliteBusy, sqliteLocked)
+	return IsDeadlock(err) || IsChanged(err) || sqlerr.IsMySQL(err, erTableDefChanged, erRolledBack) || isAbortedAtCommit(err) || isUndone(err) || tidbRolledBack(err) || sqlerr.IsSQLite(err, sqliteBusy, sqliteLocked)
 }
 
 // Transient reports whether a retry of the transaction may succeed a moment later: the database

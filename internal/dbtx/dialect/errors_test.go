@@ -85,7 +85,7 @@ func TestErrorsOfOthers(t *testing.T) {
 			t.Errorf("%s: the transaction is poisoned by %v", name, err)
 		}
 	}
-	if IsDuplicate(codedError(2067)) || IsChanged(codedError(517)) || FromServer(codedError(1)) || NotCommitted(codedError(1)) {
+	if IsDuplicate(codedError(2067)) || IsChanged(codedError(517)) || FromServer(codedError(1)) || SQLite.NotCommitted(codedError(1)) {
 		t.Error("an error with a code is taken for one of SQLite's")
 	}
 }
@@ -112,8 +112,8 @@ func TestNotCommitted(t *testing.T) {
 		mysql.ErrInvalidConn:            false,
 		io.EOF:                          false,
 	} {
-		if got := NotCommitted(fmt.Errorf("wrapped: %w", err)); got != want {
-			t.Errorf("NotCommitted(%v) = %v, want %v", err, got, want)
+		if got := notCommitted(fmt.Errorf("wrapped: %w", err)); got != want {
+			t.Errorf("notCommitted(%v) = %v, want %v", err, got, want)
 		}
 	}
 }

@@ -20,7 +20,7 @@ type LockWait struct {
 func (d Dialect) LockWait(s Session, wait time.Duration) LockWait {
 	seconds := int64(max(0, wait) / time.Second)
 	switch {
-	case d.Name == "mysql" && s.MariaDB:
+	case d.Name == "mysql" && s.Family == MariaDB:
 		return LockWait{Prefix: fmt.Sprintf("SET STATEMENT innodb_lock_wait_timeout=%d FOR", seconds)}
 	case d.Name == "mysql" && s.LockWait != "":
 		return LockWait{

@@ -53,6 +53,10 @@ const (
 	erOffline          = 3032 // offline_mode, as of a member that its group has put out
 	erOfflineWhy       = 6400 // as erOffline, with the reason, since MySQL 9
 	erNoText           = 3854 // a statement in the list of processes has bytes that are no text
+
+	tidbNoRetry       = 8002 // a conflict at COMMIT
+	tidbCommitFailed  = 8022
+	tidbWriteConflict = 9007
 )
 
 // isAbortedAtCommit reports that InnoDB found at COMMIT, before the group received the
@@ -90,7 +94,7 @@ func isUndone(err error) bool {
 func readMySQLSession(ctx context.Context, c *sql.Conn) (Session, error) {
 	read := time.Now().Round(0) // by the wall clock: the other one stands while this machine is suspended
 	known, err := mysqlValues(ctx, c, `SHOW SESSION VARIABLES WHERE Variable_name IN
-		('pseudo_thread_id', 'version', 'tx_isolation', 'transaction_isolation', 'innodb_rollback_on_timeout',
+		('pseudo_thread_id', 'version', 'version_comment', 'tx_isolation', 'transaction_isolation', 'innodb_rollback_on_timeout',
 		'innodb_snapshot_isolation', 'innodb_lock_wait_timeout', 'sql_mode', 'sql_select_limit', 'autocommit',
 		'hostname', 'port', 'server_id', 'server_uuid', 'server_uid', 'gtid_domain_id', 'wsrep_node_name',
 		'wsrep_on', 'wsrep_sync_wait', 'group_replication_consistency', 'group_replication_single_primary_mode',
@@ -113,7 +117,7 @@ func readMySQLSession(ctx context.Context, c *sql.Conn) (Session, error) {
 		ID:               id,
 		Read:             read,
 		Server:           mysqlServer(known),
-		MariaDB:          strings.Contains(known["version"], "MariaDB"),
+		Family:           familyOfMySQL(known),
 		Galera:           known["wsrep_on"] == "ON",
 		Group:            known["group_replication_group_name"] != "",
 		View:             view,
@@ -249,7 +253,7 @@ var ErrStranger = errors.New("the session is another client's by now")
 // replica has. On MariaDB a soft KILL does not end that wait.
 func endMySQLSession(ctx context.Context, c *sql.Conn, s Session) error {
 	kill := "KILL %d"
-	if s.MariaDB {
+	if s.Family == MariaDB {
 		kill = "KILL SOFT %d"
 	}
 	for {

@@ -21,6 +21,7 @@ const (
 	pgSystem          = "58"
 	pgInternal        = "XX"
 	pgUndefined       = "42" // also a name that the user may not see
+	pgDenied          = "42501"
 	pgUndefinedColumn = "42703"
 	pgUndefinedTable  = "42P01"
 	pgUndefinedObject = "42704" // such as an index
@@ -40,20 +41,24 @@ const (
 // the timeline: a copy of it that was promoted has another. A crash of one process
 // restarts the others but not the postmaster; the statistics start again at that time.
 func readPostgresSession(ctx context.Context, c *sql.Conn) (Session, error) {
-	s := Session{Grammar: sqltext.Postgres}
+	s, version, isCitus := Session{Grammar: sqltext.Postgres}, "", false
 	err := c.QueryRowContext(ctx, `SELECT pg_backend_pid(),
 		format('%s:%s %s %s', host(inet_server_addr()), inet_server_port(), (SELECT system_identifier FROM pg_control_system()),
 			CASE WHEN NOT pg_is_in_recovery() THEN left(pg_walfile_name(pg_current_wal_lsn()), 8) END),
 		format('%s %s', `+postgresStart+`, (SELECT extract(epoch FROM stats_reset) FROM pg_stat_bgwriter)),
 		(SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()),
-		to_regproc('pg_current_xact_id_if_assigned') IS NOT NULL, current_setting('lock_timeout')`).
-		Scan(&s.ID, &s.Server, &s.Run, &s.Started, &s.Numbers, &s.LockWait)
+		to_regproc('pg_current_xact_id_if_assigned') IS NOT NULL, current_setting('lock_timeout'),
+		version(), to_regproc('citus_version') IS NOT NULL`).
+		Scan(&s.ID, &s.Server, &s.Run, &s.Started, &s.Numbers, &s.LockWait, &version, &isCitus)
+	plain := err == nil || sqlerr.IsPostgres(err, pgDenied, pgUnprepared)
 	if sqlerr.IsPostgres(err, pgUndefined, pgUnsupported, pgUnprepared) { // it only resembles PostgreSQL, or the rights are few
 		s = Session{Grammar: sqltext.Postgres}
 		err = c.QueryRowContext(ctx, `SELECT pg_backend_pid(), format('%s:%s', host(inet_server_addr()), inet_server_port()),
-			(SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()), current_setting('lock_timeout')`).
-			Scan(&s.ID, &s.Server, &s.Started, &s.LockWait)
+			(SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()), current_setting('lock_timeout'), version()`).
+			Scan(&s.ID, &s.Server, &s.Started, &s.LockWait, &version)
 	}
+	s.Family = familyOfPostgres(version, isCitus, plain)
+	s.Numbers = s.Numbers && !s.Family.Resembles()
 	return s, err
 }
 

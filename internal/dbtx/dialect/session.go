@@ -28,8 +28,8 @@ type Session struct {
 	Sent     time.Time    // when the COMMIT of its transaction was sent
 	Run      string       // on PostgreSQL, the server's run: another after a restart or a crash
 	Started  sql.NullTime // on PostgreSQL, when the session began, by the server's clock
-	Numbers  bool         // PostgreSQL 13 and newer know the number of a transaction
-	MariaDB  bool
+	Numbers  bool         // a PostgreSQL 13 or newer, which knows the number of a transaction
+	Family   Family
 	Galera   bool
 	Group    bool   // the server is or was in a group of MySQL's, or is to be in one
 	View     string // the view of its group: another after a member joined or left

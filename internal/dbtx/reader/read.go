@@ -15,7 +15,7 @@ import (
 // is writing the row; plain is what a plain read has found.
 func (q *Reader) ReadNow(ctx context.Context, r *protected.Row, versions bool, plain protected.Reading) (protected.Reading, error) {
 	lock := "FOR SHARE NOWAIT"
-	if q.Session.MariaDB {
+	if q.Session.Family == dialect.MariaDB {
 		lock = q.Dialect.Share + " NOWAIT"
 	}
 	now, err := q.Read(ctx, r, versions, lock)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/internal/dbtx/catalogue"
+	"github.com/belaygo/belay/internal/dbtx/dialect"
 	"github.com/belaygo/belay/internal/dbtx/protected"
 	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
 )
@@ -40,7 +41,7 @@ func (q *Reader) RoundTimes(r *protected.Row) error {
 		switch {
 		case strings.EqualFold(column.Kind, "date"):
 			r.Stored[i] = sqlvalue.Day{Time: at, MySQL: q.Dialect.Name == "mysql"}
-		case q.Session.MariaDB:
+		case q.Session.Family == dialect.MariaDB:
 			r.Stored[i] = at.Truncate(unit)
 		case q.Dialect.Name == "postgres": // its driver sends no more than microseconds
 			r.Stored[i] = at.Truncate(time.Microsecond).Round(unit)

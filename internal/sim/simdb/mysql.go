@@ -67,5 +67,5 @@ func myVariables(s *session, _ []any) (*result, error) {
 		[]any{"innodb_snapshot_isolation", snapshot}, []any{"innodb_lock_wait_timeout", "50"}, []any{"port", "3306"},
 		[]any{"pseudo_thread_id", fmt.Sprint(s.id)}, []any{"server_id", "1"},
 		[]any{"sql_mode", "STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_AUTO_CREATE_USER,NO_ENGINE_SUBSTITUTION"},
-		[]any{"tx_isolation", repeatableRead}, []any{"version", myVersion})
+		[]any{"tx_isolation", repeatableRead}, []any{"version", myVersion}, []any{"version_comment", "Debian 12"})
 }

@@ -34,7 +34,10 @@ var pgAnswers = []question{
 }
 
 func pgSession(s *session, _ []any) (*result, error) {
-	return table1("pid,server,run,started,numbers,lock_timeout", []any{s.id, fmt.Sprintf("10.0.0.%d:5432 7 00000001", s.db.server), s.db.run(), s.started, true, "0"})
+	return table1("pid,server,run,started,numbers,lock_timeout,version,is_citus", []any{
+		s.id, fmt.Sprintf("10.0.0.%d:5432 7 00000001", s.db.server), s.db.run(), s.started, true, "0",
+		"PostgreSQL 15.14 on x86_64-pc-linux-gnu", false,
+	})
 }
 
 // run is when the server was started.
