@@ -166,6 +166,11 @@ func posesAsMySQL(name string) func(*testing.T) (direct, db *gorm.DB, k *testdb.
 		t.Helper()
 		dsn := teststack.MySQL(t)
 		direct = testdb.OpenMySQL(t, dsn)
+		var version string
+		wantNil(t, direct.Raw("SELECT VERSION()").Scan(&version).Error)
+		if !strings.Contains(version, "-MariaDB") {
+			t.Skip("the server is no MariaDB")
+		}
 		prepare(t, direct)
 		k = testdb.NewLink(t, testdb.AddrOf(t, dsn))
 		cfg, err := mysql.ParseDSN(k.Through(t, dsn))
