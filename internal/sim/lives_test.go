@@ -114,6 +114,14 @@ func (w *world) seen(o *op, is func(*life) bool) bool {
 	})
 }
 
+// servedBeforeAPurge reports whether the request of o was purged, and served before by one that
+// writes a row of o.
+func (w *world) servedBeforeAPurge(o *op) bool {
+	return slices.ContainsFunc(w.history.lives, func(l *life) bool {
+		return l.id == o.id && l.purged && l.ended <= o.ended && slices.ContainsFunc(l.op.rows(), func(r row) bool { return o.writes(r.name) })
+	})
+}
+
 // differs reports whether o asks for something else than what was done, as far as both say.
 func (o *op) differs(l *life) bool {
 	return o.content != "" && l.op.content != "" && o.content != l.op.content
