@@ -13,7 +13,7 @@ import (
 
 const (
 	brief   = 3 * time.Second  // of what is to expire, but not while a busy machine asks who has it
-	ttl     = 2 * time.Second  // of what is to be renewed
+	ttl     = 4 * time.Second  // of what is to be renewed, by a busy machine, too
 	longTTL = 30 * time.Second // of what is not to expire
 	limit   = 15 * time.Second // of what a check waits for
 )
