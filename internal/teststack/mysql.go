@@ -24,6 +24,12 @@ func MySQL9(tb testing.TB) string {
 	return newMySQL(tb, "BELAY_MYSQL9_DSN", extra(tb, "BELAY_MYSQL9_DSN", "mysql"))
 }
 
+// MySQL80 is [MySQL] on a MySQL 8.0. It is an extra server, as in [MySQL9].
+func MySQL80(tb testing.TB) string {
+	tb.Helper()
+	return newMySQL(tb, "BELAY_MYSQL80_DSN", extra(tb, "BELAY_MYSQL80_DSN", "mysql80"))
+}
+
 // MariaDB11 is [MySQL] on a MariaDB 11, which has innodb_snapshot_isolation on.
 // It is an extra server, as in [MySQL9].
 func MariaDB11(tb testing.TB) string {

@@ -17,10 +17,21 @@ import (
 // another kind, for the next test to rename.
 func Postgres(tb testing.TB) string {
 	tb.Helper()
-	server := extra(tb, "BELAY_POSTGRES_DSN", "postgres")
+	return newPostgres(tb, "BELAY_POSTGRES_DSN", "postgres")
+}
+
+// Postgres18 is [Postgres] on a PostgreSQL 18.
+func Postgres18(tb testing.TB) string {
+	tb.Helper()
+	return newPostgres(tb, "BELAY_POSTGRES18_DSN", "postgres18")
+}
+
+func newPostgres(tb testing.TB, variable, of string) string {
+	tb.Helper()
+	server := extra(tb, variable, of)
 	dsn, err := url.Parse(server)
 	if err != nil {
-		tb.Fatal("BELAY_POSTGRES_DSN is not a URL")
+		tb.Fatalf("%s is not a URL", variable)
 	}
 
 	name := "belay_" + randomName()

@@ -70,7 +70,9 @@ func file(pragmas string) func(testing.TB) string {
 var databases = map[string]database{
 	"mariadb":          {"mysql", "mysql", teststack.MySQL, false},
 	"mysql":            {"mysql", "mysql", teststack.MySQL9, false},
+	"mysql 8.0":        {"mysql", "mysql", teststack.MySQL80, false},
 	"postgres by pgx":  {"pgx", "postgres", teststack.Postgres, true},
+	"postgres 18":      {"pgx", "postgres", teststack.Postgres18, true},
 	"postgres by pq":   {"postgres", "postgres", teststack.Postgres, true},
 	"sqlite by mattn":  {"sqlite3", "sqlite3", file("?_busy_timeout=10000&_journal_mode=WAL"), false},
 	"sqlite by modern": {"sqlite", "sqlite3", file("?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)"), false},
