@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -128,6 +129,34 @@ func TestServerInNoGroup(t *testing.T) {
 	}
 	if s.Group || s.Behind || s.Yields {
 		t.Errorf("in a group %t, behind others %t, undone in favour of others %t", s.Group, s.Behind, s.Yields)
+	}
+}
+
+// TestCatchUpOfPercona: a Galera cluster of MySQL's takes no setting for one statement: what it is
+// sent is MySQL's syntax. The session has its own setting again afterwards.
+func TestCatchUpOfPercona(t *testing.T) {
+	d, _ := Of("mysql")
+	for name, dsn := range map[string]func(testing.TB) string{"mysql": teststack.MySQL, "mysql9": teststack.MySQL9} {
+		t.Run(name, func(t *testing.T) {
+			ctx := context.Background()
+			config, err := mysql.ParseDSN(dsn(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := connectionOf(t, config)
+			_, unknown := c.ExecContext(ctx, "SET SESSION wsrep_sync_wait = 6")
+			err = d.CatchUp(ctx, c, Session{Galera: true, Family: MySQL})
+			if unknown != nil { // the server knows no Galera
+				if err == nil || IsSyntax(err) {
+					t.Errorf("it does not understand: %v", err)
+				}
+				return
+			}
+			var left int
+			if err := errors.Join(err, c.QueryRowContext(ctx, "SELECT @@SESSION.wsrep_sync_wait").Scan(&left)); err != nil || left != 6 {
+				t.Errorf("wsrep_sync_wait is %d, %v", left, err)
+			}
+		})
 	}
 }
 

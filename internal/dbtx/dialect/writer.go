@@ -42,11 +42,33 @@ func catchUpMySQL(ctx context.Context, c *sql.Conn, s Session) error {
 	if !s.Galera {
 		return nil
 	}
-	var one int
-	if err := c.QueryRowContext(ctx, "SET STATEMENT wsrep_sync_wait = 1 FOR SELECT 1").Scan(&one); err != nil {
+	await := syncMySQL
+	if s.Family == MariaDB {
+		await = syncMariaDB
+	}
+	if err := await(ctx, c); err != nil {
 		return fmt.Errorf("wait for what the cluster has committed: %w", err)
 	}
 	return nil
+}
+
+func syncMariaDB(ctx context.Context, c *sql.Conn) error {
+	var one int
+	return c.QueryRowContext(ctx, "SET STATEMENT wsrep_sync_wait = 1 FOR SELECT 1").Scan(&one)
+}
+
+// syncMySQL is for a Galera of MySQL's, as Percona's, which has no setting for one statement.
+func syncMySQL(ctx context.Context, c *sql.Conn) error {
+	var was, one int
+	if err := c.QueryRowContext(ctx, "SELECT @@SESSION.wsrep_sync_wait").Scan(&was); err != nil {
+		return err
+	}
+	if _, err := c.ExecContext(ctx, "SET SESSION wsrep_sync_wait = 1"); err != nil {
+		return err
+	}
+	err := c.QueryRowContext(ctx, "SELECT 1").Scan(&one)
+	_, restored := c.ExecContext(ctx, fmt.Sprintf("SET SESSION wsrep_sync_wait = %d", was))
+	return errors.Join(err, restored)
 }
 
 // groupWriter: the primary of a group does not become read-only when it has lost sight of the
