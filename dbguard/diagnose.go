@@ -48,7 +48,11 @@ func servesRequests(db *gorm.DB) bool {
 
 func (s *server) diagnose() (found []doctor.Finding) {
 	if family := s.session.Family; family.Resembles() {
-		found = append(found, doctor.DBFamily.Found("the database", "it is %s, on which Belay is not tested: that a row is missing or old proves no outcome of a COMMIT without an answer", family))
+		proves := "a row that is missing or old proves no outcome"
+		if family.CommitsInParts() {
+			proves = "nothing proves the outcome"
+		}
+		found = append(found, doctor.DBFamily.Found("the database", "it is %s, on which Belay is not tested: %s of a COMMIT without an answer", family, proves))
 	}
 	if s.dialect.Diagnose != nil {
 		more, err := s.dialect.Diagnose(s.ctx, s.conn, s.session)

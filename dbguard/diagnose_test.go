@@ -136,6 +136,26 @@ func isolation(t *testing.T, dsn string) (name string) {
 	return name
 }
 
+// TestDiagnoseFamily: a server that only resembles PostgreSQL is reported. A PostgreSQL says that
+// it is one, by a function before its own.
+func TestDiagnoseFamily(t *testing.T) {
+	t.Parallel()
+	dsn := teststack.Postgres(t)
+	direct := testdb.OpenPostgres(t, dsn)
+	exec(t, "CREATE SCHEMA posing", `CREATE FUNCTION posing.version() RETURNS text LANGUAGE sql AS
+		$$ SELECT 'CockroachDB CCL v23.1.11 (x86_64-pc-linux-gnu)' $$`)(direct)
+	for path, want := range map[string]bool{"public": false, "posing,pg_catalog,public": true} {
+		db := testdb.OpenPostgres(t, dsn+"&search_path="+path)
+		found := dbguard.Diagnose(t.Context(), db)
+		is := func(f doctor.Finding) bool {
+			return f.Check == "db-family" && strings.Contains(f.String(), "it is CockroachDB")
+		}
+		if slices.ContainsFunc(found, is) != want {
+			t.Errorf("with %s: %v", path, found)
+		}
+	}
+}
+
 func exec(t *testing.T, statements ...string) func(*gorm.DB) {
 	return func(db *gorm.DB) {
 		for _, s := range statements {

@@ -81,12 +81,11 @@ func (t *Tx) commit() error {
 	t.conn.Discard()
 	// pgx calls a connection bad that broke while the COMMIT was on its way.
 	badConn := errors.Is(err, driver.ErrBadConn)
-	family := t.conn.Session.Family
-	if family.NotCommitted(err) && (!badConn || !t.dialect.Aborts) {
+	if t.conn.Session.Family.NotCommitted(err) && (!badConn || !t.dialect.Aborts) {
 		t.journal.Undo()
 		return fmt.Errorf("commit: %w", t.deferred(err))
 	}
-	t.outvoted = !family.Resembles() && dialect.IsRefused(err)
+	t.outvoted = dialect.IsRefused(err)
 	t.setUnknown()
 	return commitUnknownError{err}
 }

@@ -3,7 +3,7 @@ package doctor
 // What is looked for. The table of docs/setup.md says of each why it matters.
 var (
 	DBServer     = Check{"db-server", Error, "let the service reach and read its database"}
-	DBFamily     = Check{"db-family", Warning, "give the models a dbguard.Stamp, or serve requests with guard.For or guard.Once: these prove an outcome everywhere"}
+	DBFamily     = Check{"db-family", Warning, "give the models a dbguard.Stamp, or serve requests with guard.For or guard.Once: these prove a commit, unless the server commits shards one by one"}
 	DBModel      = Check{"db-model", Error, "change the table as the finding says"}
 	DBVersion    = Check{"db-version", Warning, "make the version column a BIGINT NOT NULL"}
 	DBCollation  = Check{"db-collation", Warning, "convert the key in the program to one form, or give the column a binary collation"}

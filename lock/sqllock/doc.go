@@ -23,6 +23,9 @@
 // another owner has takes a second statement, which reads the owner. So does an acquire that
 // asks for markers.
 //
+// Servers that only resemble these, such as CockroachDB or TiDB, may have a clock on each node: a
+// lock then ends early or late by the difference.
+//
 // # A pool of its own
 //
 // Give the engine a pool that nothing else uses. Guarded transactions that wait for each

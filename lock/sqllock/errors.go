@@ -72,10 +72,10 @@ func isSpent(err error) bool {
 func autocommitIsOff(err error) bool { return sqlerr.IsMySQL(err, 1690) }
 
 // endsSession reports whether the server ended the session, or interrupted the statement:
-// it may have been committed, and be about to wait for a replica. 40003 is the unknown
-// outcome of servers like PostgreSQL.
+// it may have been committed, and be about to wait for a replica. 40003 and 8501 are the unknown
+// outcomes of servers like PostgreSQL and of TiDB.
 func endsSession(err error) bool {
-	return sqlerr.IsMySQL(err, 1053, 1317, 1927, 3169) || sqlerr.IsPostgres(err, "57", "08", "40003")
+	return sqlerr.IsMySQL(err, 1053, 1317, 1927, 3169, 8501) || sqlerr.IsPostgres(err, "57", "08", "40003")
 }
 
 // missing reports whether a table or a column is not there.

@@ -41,6 +41,7 @@ func TestClassify(t *testing.T) {
 		{pg("40003"), []error{lock.ErrNoAnswer}}, // of CockroachDB: statement completion unknown
 		{pg("57P01"), []error{lock.ErrNoAnswer}}, // it may have been about to wait for a replica
 		{my(1053), []error{lock.ErrNoAnswer}},
+		{my(8501), []error{lock.ErrNoAnswer}}, // of TiDB: undetermined
 		{mysql.ErrInvalidConn, []error{lock.ErrNoAnswer}},
 		{errors.New("of an unknown driver"), []error{lock.ErrNoAnswer}},
 		{io.ErrUnexpectedEOF, []error{lock.ErrNoAnswer}},

@@ -50,11 +50,13 @@ func isSerialization(err error) bool { return sqlerr.IsPostgres(err, pgSerializa
 // that fits counts.
 var alike = []kin{
 	{family: "TiDB", says: "tidb", rolledBack: tidbRolledBack},
-	{family: "Vitess", says: "vitess", commitsInParts: true}, // with transaction_mode MULTI, its default
+	{family: "Vitess", says: "vitess", commitsInParts: true},         // with transaction_mode MULTI, its default
+	{family: "Vitess", says: "(git revision ", commitsInParts: true}, // its comment, if it is to say another version
 	{family: "PlanetScale", says: "planetscale", commitsInParts: true},
 	{family: "PolarDB-X", says: "polardb-x", commitsInParts: true}, // by its transaction policy
 	{family: "PolarDB-X", says: "x-cluster", commitsInParts: true},
 	{family: "PolarDB-X", says: "tddl", commitsInParts: true},
+	{family: "ShardingSphere", says: "shardingsphere", commitsInParts: true},
 	{family: "OceanBase", says: "oceanbase"},
 	{family: "OceanBase", says: "seekdb"},
 	{family: "SingleStore", says: "singlestore"},
@@ -66,9 +68,13 @@ var alike = []kin{
 	{family: "Doris", says: "doris"},
 
 	{family: "CockroachDB", says: "cockroachdb", rolledBack: isSerialization},
-	{family: "YugabyteDB", says: "-yb-", rolledBack: isSerialization},
+	{family: "YugabyteDB", says: "-yb-"}, // its 40001 may also be of a COMMIT that was sent twice, and took effect
 	{family: "Redshift", says: "redshift"},
 	{family: "Greenplum", says: "greenplum"},
+	{family: "Cloudberry", says: "cloudberry"},
+	{family: "OpenTenBase", says: "tbase"},
+	{family: "Hologres", says: "hologres"},
+	{family: "OrioleDB", says: "orioledb"},
 	{family: "openGauss", says: "gauss"},
 	{family: "Postgres-XL", says: "postgres-xl"},
 	{family: "Materialize", says: "materialize"},

@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"database/sql/driver"
+	"errors"
 	"testing"
 
 	"github.com/go-sql-driver/mysql"
@@ -25,7 +26,9 @@ func TestFamilyOfMySQL(t *testing.T) {
 		{"5.5.5-10.6.16-MariaDB-log", "Managed Server", MariaDB},
 		{"8.0.11-TiDB-v7.5.1", "TiDB Server (Apache License 2.0) Community Edition, MySQL 8.0 compatible", "TiDB"},
 		{"8.0.30-Vitess", "Version: 20.0.0 (Git revision) built on host using go1.22", "Vitess"},
+		{"8.0.22", "Version: 10.0.0-RC1 (Git revision 48dccf5 branch 'HEAD') built on host using go1.15.11", "Vitess"},
 		{"8.0.23-PlanetScale", "", "PlanetScale"},
+		{"5.7.22-ShardingSphere-Proxy 5.5.0", "", "ShardingSphere"},
 		{"5.7.25-OceanBase_CE-v4.3.5.0", "OceanBase_CE 4.3.5.0", "OceanBase"},
 		{"5.7.32", "SingleStoreDB source distribution", "SingleStore"},
 		{"8.0.33", "Dolt", "Dolt"},
@@ -64,6 +67,8 @@ func TestFamilyOfPostgres(t *testing.T) {
 		{"CockroachDB CCL v23.1.11 (x86_64-pc-linux-gnu, built 2023/09/27 01:53:43, go1.19.10)", false, false, "CockroachDB"},
 		{"PostgreSQL 8.0.2 on i686-pc-linux-gnu, compiled by GCC gcc (GCC) 3.4.2, Redshift 1.0.61678", false, false, "Redshift"},
 		{"PostgreSQL 12.12 (Greenplum Database 7.0.0 build commit:0) on x86_64-pc-linux-gnu", false, true, "Greenplum"},
+		{"PostgreSQL 14.4 (Cloudberry Database 1.0.0 build dev) on x86_64-pc-linux-gnu", false, true, "Cloudberry"},
+		{"PostgreSQL 17.5 (6bc9ef8) on aarch64-unknown-linux-gnu, compiled by gcc", false, true, PostgreSQL}, // Neon
 		{"(openGauss 5.0.0 build a07d57c3) compiled at 2023-03-29", false, true, "openGauss"},
 		{"PostgreSQL 9.5.0 on x86_64-unknown-linux-gnu (Materialize v0.90.0)", false, false, "Materialize"},
 		{"Something 1.0", false, true, likePostgres},
@@ -75,6 +80,15 @@ func TestFamilyOfPostgres(t *testing.T) {
 		}
 		if got.Resembles() == (tt.want == PostgreSQL) {
 			t.Errorf("%s resembles: %v", got, got.Resembles())
+		}
+	}
+}
+
+// TestReadOnly: a server takes writes unless one of its variables says that it does not.
+func TestReadOnly(t *testing.T) {
+	for value, want := range map[string]bool{"OFF": false, "0": false, "ON": true, "1": true, "NO_LOCK": true} {
+		if err := readOnly(map[string]string{"super_read_only": "OFF", "innodb_read_only": value}); errors.Is(err, errNoWriter) != want {
+			t.Errorf("%s: %v", value, err)
 		}
 	}
 }
@@ -93,7 +107,7 @@ func TestNotCommittedOfFamilies(t *testing.T) {
 		{"CockroachDB", pg("40003"), false},
 		{"CockroachDB", pg("23505"), false},
 		{"CockroachDB", pg("XXUUU"), false},
-		{"YugabyteDB", pg("40001"), true},
+		{"YugabyteDB", pg("40001"), false}, // perhaps of a COMMIT that was sent twice
 		{"YugabyteDB", pg("XX000"), false},
 		{"Citus", pg("40001"), false}, // perhaps of one worker
 		{likePostgres, pg("23505"), false},

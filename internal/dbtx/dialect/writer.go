@@ -14,10 +14,8 @@ var errNoWriter = errors.New("the server takes no writes now")
 // whether it belongs to the majority.
 func mysqlWriter(ctx context.Context, c *sql.Conn, s Session) error {
 	known, err := mysqlValues(ctx, c, `SHOW GLOBAL VARIABLES WHERE Variable_name IN ('read_only', 'super_read_only', 'innodb_read_only')`)
-	for name, value := range known {
-		if value != "OFF" {
-			err = fmt.Errorf("%w: %s = %s", errNoWriter, name, value)
-		}
+	if err == nil {
+		err = readOnly(known)
 	}
 	switch {
 	case err == nil && s.Galera:
@@ -26,6 +24,16 @@ func mysqlWriter(ctx context.Context, c *sql.Conn, s Session) error {
 		err = groupWriter(ctx, c)
 	}
 	return notAsked(err)
+}
+
+// readOnly returns an error if one of the variables is on. TiDB has a 0 in one of them.
+func readOnly(known map[string]string) error {
+	for name, value := range known {
+		if value != "OFF" && value != "0" {
+			return fmt.Errorf("%w: %s = %s", errNoWriter, name, value)
+		}
+	}
+	return nil
 }
 
 func galeraWriter(ctx context.Context, c *sql.Conn) error {
