@@ -44,22 +44,38 @@ func (l Lang) say(p phrase, otherwise string) string { return cmp.Or(l.of(p.en, 
 // sentence is a text that is put together from phrases with the same arguments.
 type sentence struct {
 	lang Lang
-	args *strings.Replacer
+	args []string // names and values in turn
 	said strings.Builder
 }
 
 // sentence begins a text. The arguments are names and values in turn.
 func (l Lang) sentence(args ...string) *sentence {
-	for i := 0; i < len(args); i += 2 {
-		args[i] = "{" + args[i] + "}"
-	}
-	return &sentence{lang: l, args: strings.NewReplacer(args...)}
+	return &sentence{lang: l, args: args}
 }
 
 // add adds a phrase. What an argument holds is never taken for another argument.
 func (s *sentence) add(en, zh string) *sentence {
-	s.said.WriteString(s.args.Replace(s.lang.of(en, zh)))
+	rest, more := s.lang.of(en, zh), true
+	for more {
+		var literal, name string
+		literal, rest, more = strings.Cut(rest, "{")
+		s.said.WriteString(literal)
+		if more {
+			name, rest, _ = strings.Cut(rest, "}")
+			s.said.WriteString(s.value(name))
+		}
+	}
 	return s
+}
+
+// value returns the argument of a name. There are few of them: a search costs less than a map.
+func (s *sentence) value(name string) string {
+	for i := 0; i < len(s.args); i += 2 {
+		if s.args[i] == name {
+			return s.args[i+1]
+		}
+	}
+	return "{" + name + "}"
 }
 
 func (s *sentence) String() string { return s.said.String() }
