@@ -157,11 +157,13 @@ const keyVersion = "v1"
 // GroupKey is what the events of one incident have in common: the version of
 // the grouping, service, cause, Redis and shard.
 func GroupKey(service string, cause Cause, cluster, shard string) string {
-	escape := strings.NewReplacer("%", "%25", "|", "%7C")
 	return strings.Join([]string{
-		keyVersion, escape.Replace(service), string(cause), escape.Replace(cluster), escape.Replace(shard),
+		keyVersion, keyEscaper.Replace(service), string(cause), keyEscaper.Replace(cluster), keyEscaper.Replace(shard),
 	}, "|")
 }
+
+// keyEscaper escapes the separator of the parts of a grouping key.
+var keyEscaper = strings.NewReplacer("%", "%25", "|", "%7C")
 
 // DocLink returns where a cause is described.
 func DocLink(c Cause) string { return "docs/alerts/" + string(c) + ".md" }
