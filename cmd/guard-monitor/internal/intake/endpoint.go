@@ -134,54 +134,51 @@ func (e *Endpoint) sender(r *http.Request) (found *quota) {
 // judge takes a request's body as an event or a heartbeat, unless its sender is over its limits. If
 // large is set, the body is longer than ingest.MaxBody.
 func (e *Endpoint) judge(w http.ResponseWriter, r *http.Request, sender *quota, body []byte, large bool) {
+	var ev notify.Event
+	reason := ev.UnmarshalJSON(body)
+	if reason != nil && isHeartbeat(body) {
+		e.judgeHeartbeat(w, r, sender, body)
+		return
+	}
+	if after := sender.events.spend(time.Now()); after > 0 {
+		e.limit(w, r, sender, after, "too many events of one sender")
+		return
+	}
+	switch {
+	case large:
+		e.reject(w, r, sender, http.StatusRequestEntityTooLarge, fmt.Errorf("the event has more than %d bytes", ingest.MaxBody))
+	case reason != nil:
+		e.reject(w, r, sender, http.StatusBadRequest, reason)
+	case !e.refused(w, r, sender, ev.Service):
+		e.store(w, r, sender, ev, body)
+	}
+}
+
+// isHeartbeat reports whether a body that is no event is meant as a heartbeat. One that is cut
+// is no JSON.
+func isHeartbeat(body []byte) bool {
 	var kind struct {
 		Type string `json:"type"`
 	}
-	_ = json.Unmarshal(body, &kind) // what is no JSON is no event
-	beat := kind.Type == cloudevent.Heartbeat
-	switch {
-	case beat:
-		if after := sender.heartbeats.spend(time.Now()); after > 0 {
-			sender.reject()
-			e.limit(w, r, sender, after, "too many heartbeats of one sender")
-			return
-		}
-	default:
-		if after := sender.events.spend(time.Now()); after > 0 {
-			e.limit(w, r, sender, after, "too many events of one sender")
-			return
-		}
-	}
-	if large {
-		e.reject(w, r, sender, http.StatusRequestEntityTooLarge, fmt.Errorf("the event has more than %d bytes", ingest.MaxBody))
-		return
-	}
-	e.take(w, r, sender, body, beat)
+	_ = json.Unmarshal(body, &kind) // what is no JSON is no heartbeat
+	return kind.Type == cloudevent.Heartbeat
 }
 
-// take stores the event or the heartbeat of a body that was read whole.
-func (e *Endpoint) take(w http.ResponseWriter, r *http.Request, sender *quota, body []byte, beat bool) {
-	if beat {
-		var h heartbeat.Heartbeat
-		if err := h.UnmarshalJSON(body); err != nil {
-			e.reject(w, r, sender, http.StatusBadRequest, err)
-			return
-		}
-		if e.refused(w, r, sender, h.Service) {
-			return
-		}
-		e.hear(w, r, sender, h)
+// judgeHeartbeat takes a body as a heartbeat, unless its sender is over its limits.
+func (e *Endpoint) judgeHeartbeat(w http.ResponseWriter, r *http.Request, sender *quota, body []byte) {
+	if after := sender.heartbeats.spend(time.Now()); after > 0 {
+		sender.reject()
+		e.limit(w, r, sender, after, "too many heartbeats of one sender")
 		return
 	}
-	var ev notify.Event
-	if err := ev.UnmarshalJSON(body); err != nil {
+	var h heartbeat.Heartbeat
+	if err := h.UnmarshalJSON(body); err != nil {
 		e.reject(w, r, sender, http.StatusBadRequest, err)
 		return
 	}
-	if e.refused(w, r, sender, ev.Service) {
-		return
+	if !e.refused(w, r, sender, h.Service) {
+		e.hear(w, r, sender, h)
 	}
-	e.store(w, r, sender, ev, body)
 }
 
 // hear answers for a heartbeat once it is stored.
