@@ -2,14 +2,11 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
-	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
-	"github.com/belaygo/belay/cmd/guard-monitor/internal/text"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -32,6 +29,8 @@ type addition struct {
 	done  chan struct{} // closed when added and err are set
 	added bool
 	err   error
+	seq   int64     // if added
+	at    time.Time // when it was stored
 }
 
 // Add stores ev with raw, the JSON it was decoded from, and sender, who is known to have
@@ -134,53 +133,4 @@ func fail(batch []*addition, err error) {
 	for _, a := range batch {
 		a.added, a.err = false, err
 	}
-}
-
-// addTogether stores events in one transaction, all or none.
-func (s *Store) addTogether(ctx context.Context, batch []*addition) error {
-	return s.in(ctx, "insert events", func(tx *sql.Tx) error {
-		known := make(map[string]bool) // services
-		for _, a := range batch {
-			if err := s.add(ctx, tx, a, known); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-const insertEvent = `
-	INSERT INTO events (event_id, received_at, caught_at, service, instance, verdict, outcome,
-		key, table_name, node, slot, count, body, body_size, sender)
-	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-	ON CONFLICT (event_id) DO NOTHING`
-
-// add stores one event, unless its service is new and its sender may not introduce it. The
-// errors that it returns are the transaction's.
-func (s *Store) add(ctx context.Context, tx *sql.Tx, a *addition, known map[string]bool) error {
-	ev, sender := a.event, text.Clip(a.sender, MaxText)
-	service := text.Clip(ev.Service, MaxText)
-	a.added, a.err = false, nil
-	if !known[service] {
-		switch err := introduce(ctx, tx, service, sender); {
-		case errors.Is(err, ErrManyServices): // of this sender: another one's event may follow
-			a.err = err
-			return nil
-		case err != nil:
-			return err
-		}
-		known[service] = true
-	}
-	now := time.Now()
-	res, err := tx.StmtContext(ctx, s.insert).ExecContext(ctx, //nolint:sqlclosecheck // the transaction closes it
-		ev.ID, now.UnixMicro(), incident.CaughtAt(ev, now).UnixMicro(),
-		service, text.Clip(ev.Instance, MaxText), ev.Verdict, ev.Outcome,
-		text.Clip(ev.Key, MaxText), text.Clip(ev.Table, MaxText), text.Clip(ev.Place.Node, MaxText),
-		ev.Place.Slot, min(ev.Count, MaxCount), a.raw[:min(len(a.raw), MaxBody)], len(a.raw), sender)
-	if err != nil {
-		return err
-	}
-	n, err := res.RowsAffected()
-	a.added = n == 1
-	return err
 }

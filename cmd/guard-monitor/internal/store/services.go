@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
@@ -17,6 +18,32 @@ const MaxServices = 1000
 // ErrManyServices is returned for an event or a heartbeat of a service that is not known,
 // if its sender has made MaxServices known.
 var ErrManyServices = errors.New("its sender has made too many services known; guard-monitor forget makes room")
+
+const selectKnown = `SELECT service FROM services WHERE service IN (SELECT value FROM json_each(?))`
+
+// knownServices returns which services of a batch are known, by the prepared selectKnown.
+func knownServices(ctx context.Context, known *sql.Stmt, batch []*addition) (map[string]bool, error) {
+	var names []string
+	for _, a := range batch {
+		if name := text.Clip(a.event.Service, MaxText); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	rows, err := known.QueryContext(ctx, document{names})
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	found := make(map[string]bool)
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return nil, err
+		}
+		found[name] = true
+	}
+	return found, rows.Err()
+}
 
 // introduce makes a service known, if it is not.
 func introduce(ctx context.Context, tx *sql.Tx, service, sender string) error {

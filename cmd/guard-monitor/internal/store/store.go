@@ -38,7 +38,8 @@ type Store struct {
 	read    *sql.DB
 	current *current
 
-	insert    *sql.Stmt // of an event
+	insert    *sql.Stmt // insertEvent
+	known     *sql.Stmt // selectKnown
 	additions chan *addition
 	closing   chan struct{} // closed by Close
 	written   chan struct{} // closed when no event is written any more
@@ -99,12 +100,13 @@ func open(ctx context.Context, path string) (*Store, error) {
 		return nil, errors.Join(err, read.Close())
 	}
 	insert, err := write.PrepareContext(ctx, insertEvent)
-	if err != nil {
+	known, err2 := write.PrepareContext(ctx, selectKnown)
+	if err := errors.Join(err, err2); err != nil {
 		return nil, errors.Join(err, read.Close(), write.Close())
 	}
 	s := &Store{
 		write: write, read: read, current: newCurrent(),
-		insert: insert, additions: make(chan *addition), closing: make(chan struct{}), written: make(chan struct{}),
+		insert: insert, known: known, additions: make(chan *addition), closing: make(chan struct{}), written: make(chan struct{}),
 	}
 	s.close = sync.OnceValue(s.end)
 	go s.writeEvents()
@@ -162,5 +164,5 @@ func (s *Store) Close() error { return s.close() }
 func (s *Store) end() error {
 	close(s.closing)
 	<-s.written
-	return errors.Join(s.insert.Close(), s.read.Close(), s.write.Close())
+	return errors.Join(s.insert.Close(), s.known.Close(), s.read.Close(), s.write.Close())
 }
