@@ -22,9 +22,10 @@ var errClosed = errors.New("store is closed")
 
 // addition is an event on its way to the disk.
 type addition struct {
-	event  notify.Event
-	raw    []byte
-	sender string
+	event   notify.Event
+	raw     []byte
+	decoded bool // event is what raw holds, to the last field
+	sender  string
 
 	done  chan struct{} // closed when added and err are set
 	added bool
@@ -43,12 +44,13 @@ func (s *Store) Add(ctx context.Context, ev notify.Event, raw []byte, sender str
 	if err := errors.Join(ctx.Err(), ev.Validate()); err != nil {
 		return false, err
 	}
-	if raw == nil {
+	decoded := raw != nil
+	if !decoded {
 		if raw, err = json.Marshal(&ev); err != nil {
 			return false, fmt.Errorf("encode event: %w", err)
 		}
 	}
-	a := &addition{event: ev, raw: raw, sender: sender, done: make(chan struct{})}
+	a := &addition{event: ev, raw: raw, decoded: decoded, sender: sender, done: make(chan struct{})}
 	select {
 	case s.additions <- a:
 	case <-s.closing:

@@ -173,9 +173,25 @@ func (s *Store) Recent(ctx context.Context, limit int) ([]Received, error) {
 	return s.events(ctx, ` ORDER BY seq DESC LIMIT ?`, min(max(limit, 0), MaxRecent))
 }
 
-// Ungrouped returns the events that are in no incident yet, the oldest first.
+const clauseOfUngrouped = ` WHERE incident_id IS NULL ORDER BY seq LIMIT ?`
+
+// Ungrouped returns the events that are in no incident yet, the oldest first. There may be more
+// of them if it returns some, whatever the limit is.
 func (s *Store) Ungrouped(ctx context.Context, limit int) ([]Received, error) {
-	return s.events(ctx, ` WHERE incident_id IS NULL ORDER BY seq LIMIT ?`, min(max(limit, 0), MaxRows))
+	limit = min(max(limit, 0), MaxRows)
+	next := s.fresh.last() + 1 // of an event that is stored from now on
+	seqs, err := collect(ctx, s, "events", func(seq *int64) []any { return []any{seq} }, `SELECT seq FROM events`+clauseOfUngrouped, limit)
+	if err != nil {
+		return nil, err
+	}
+	if len(seqs) > 0 {
+		next = seqs[0]
+	}
+	s.fresh.drop(next)
+	if list := s.fresh.find(seqs); len(list) > 0 || len(seqs) == 0 {
+		return list, nil
+	}
+	return s.events(ctx, clauseOfUngrouped, limit)
 }
 
 // Event returns an event and its JSON as it was received, which may have been

@@ -14,7 +14,7 @@ import (
 
 // addTogether stores events in one transaction, all or none.
 func (s *Store) addTogether(ctx context.Context, batch []*addition) error {
-	return s.in(ctx, "insert events", func(tx *sql.Tx) error {
+	err := s.in(ctx, "insert events", func(tx *sql.Tx) error {
 		ins, err := s.inserter(ctx, tx, batch)
 		if err != nil {
 			return err
@@ -29,6 +29,10 @@ func (s *Store) addTogether(ctx context.Context, batch []*addition) error {
 		}
 		return nil
 	})
+	if err == nil {
+		s.fresh.add(batch)
+	}
+	return err
 }
 
 const insertEvent = `

@@ -37,6 +37,7 @@ type Store struct {
 	write   *sql.DB
 	read    *sql.DB
 	current *current
+	fresh   fresh
 
 	insert    *sql.Stmt // insertEvent
 	known     *sql.Stmt // selectKnown
