@@ -1,8 +1,11 @@
 package store
 
 import (
+	"path/filepath"
+	"strconv"
 	"testing"
 
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -26,5 +29,35 @@ func TestFreshIsBounded(t *testing.T) {
 	}
 	if f.drop(many + 1); f.bytes != 0 || f.list != nil || f.last() != 0 {
 		t.Errorf("%d bytes are left", f.bytes)
+	}
+}
+
+// An incident counts its keys up to a bound, each once, also those of events that come together.
+func TestKeysOfIncidentAreBounded(t *testing.T) {
+	t.Parallel()
+	s, err := Open(t.Context(), filepath.Join(t.TempDir(), "m.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	var moves []incident.Move
+	for n, key := range []string{"a", "b", "b", "c", "d"} {
+		a := anAddition(strconv.Itoa(n))
+		a.event.Key = key
+		s.addAll([]*addition{a})
+		moves = append(moves, incident.Move{Seq: a.seq, Incident: "i"})
+	}
+	if err := s.Apply(t.Context(), []incident.Incident{{ID: "i"}}, moves[:1]); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.write.ExecContext(t.Context(), `UPDATE incidents SET keys = ?`, maxKeys-2); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Apply(t.Context(), nil, moves[1:]); err != nil {
+		t.Fatal(err)
+	}
+	i, err := s.Incident(t.Context(), "i")
+	if err != nil || i.Keys != maxKeys || i.Events != 5 {
+		t.Errorf("%d keys of %d events, %v, want %d of 5", i.Keys, i.Events, err, maxKeys)
 	}
 }

@@ -12,7 +12,10 @@ import (
 // mover puts events into incidents, out of those that they were in. What that adds to an
 // incident is written once, at the end.
 type mover struct {
-	event, place, addKey, dropKey, total *sql.Stmt
+	ctx context.Context // without an end, as that of inserter
+	tx  *sql.Tx
+
+	event, enter, addKey, dropKey *sql.Stmt // of events that leave an incident; nil until there is one
 
 	sums map[string]*sum // by incident
 }
@@ -26,40 +29,51 @@ type sum struct {
 }
 
 func applyMoves(ctx context.Context, tx *sql.Tx, moves []incident.Move) error {
-	m := &mover{sums: make(map[string]*sum)} // its statements are closed with the transaction
+	m := &mover{ctx: context.WithoutCancel(ctx), tx: tx, sums: make(map[string]*sum)}
+	others, err := m.placeNew(moves)
+	if err != nil {
+		return err
+	}
+	for _, move := range others {
+		if err := m.move(move); err != nil {
+			return err
+		}
+	}
+	return m.write()
+}
+
+// prepare prepares the statements that move one event. The transaction closes them.
+func (m *mover) prepare() error {
+	if m.event != nil {
+		return nil
+	}
 	for stmt, text := range map[**sql.Stmt]string{
 		&m.event: `SELECT incident_id, key, verdict, outcome, count, caught_at FROM events WHERE seq = ?`,
-		&m.place: `UPDATE events SET incident_id = ? WHERE seq = ?`,
+		&m.enter: `UPDATE events SET incident_id = ? WHERE seq = ?`,
 		&m.addKey: `INSERT OR IGNORE INTO incident_keys (incident_id, key)
 			SELECT id, ?2 FROM incidents WHERE id = ?1 AND keys + ?3 < ?4`,
 		&m.dropKey: `DELETE FROM incident_keys WHERE incident_id = ?1 AND key = ?2
 			AND NOT EXISTS (SELECT 1 FROM events WHERE incident_id = ?1 AND key = ?2)`,
-		&m.total: `UPDATE incidents SET events = max(events + ?2, 0), keys = max(keys + ?3, 0), failures = max(failures + ?4, 0),
-			undone = max(undone + ?5, 0), committed = max(committed + ?6, 0), unknowns = max(unknowns + ?7, 0),
-			without = max(without + ?8, 0), refused = max(refused + ?9, 0),
-			first_at = iif(?10, min(first_at, ?11), first_at), last_at = iif(?10, max(last_at, ?12), last_at)
-			WHERE id = ?1`,
 	} {
 		var err error
-		if *stmt, err = tx.PrepareContext(ctx, text); err != nil { //nolint:sqlclosecheck // the transaction closes it
+		if *stmt, err = m.tx.PrepareContext(m.ctx, text); err != nil { //nolint:sqlclosecheck // the transaction closes it
 			return err
 		}
 	}
-	for _, move := range moves {
-		if err := m.move(ctx, move); err != nil {
-			return err
-		}
-	}
-	return m.write(ctx)
+	return nil
 }
 
-func (m *mover) move(ctx context.Context, to incident.Move) error {
+// move puts an event into an incident, out of the one that it is in.
+func (m *mover) move(to incident.Move) error {
+	if err := m.prepare(); err != nil {
+		return err
+	}
 	var from sql.NullString
 	var key string
 	var verdict notify.Verdict
 	var outcome notify.Outcome
 	var count, caught int64
-	err := m.event.QueryRowContext(ctx, to.Seq).Scan(&from, &key, &verdict, &outcome, &count, &caught)
+	err := m.event.QueryRowContext(m.ctx, to.Seq).Scan(&from, &key, &verdict, &outcome, &count, &caught)
 	switch {
 	case errors.Is(err, sql.ErrNoRows): // too old, and purged
 		return nil
@@ -68,27 +82,26 @@ func (m *mover) move(ctx context.Context, to incident.Move) error {
 	case from.String == to.Incident:
 		return nil
 	}
-	if _, err := m.place.ExecContext(ctx, to.Incident, to.Seq); err != nil {
+	if _, err := m.enter.ExecContext(m.ctx, to.Incident, to.Seq); err != nil {
 		return err
 	}
 	effect := incident.EffectOf(verdict, outcome, count)
 	if from.Valid {
-		dropped, err := changed(m.dropKey.ExecContext(ctx, from.String, key))
+		dropped, err := changed(m.dropKey.ExecContext(m.ctx, from.String, key))
 		if err != nil {
 			return err
 		}
-		m.sum(from.String).add(-1, -dropped, effect)
+		left := m.sum(from.String)
+		left.keys -= dropped
+		left.add(-1, effect)
 	}
 	s := m.sum(to.Incident)
-	added, err := changed(m.addKey.ExecContext(ctx, to.Incident, key, s.keys, maxKeys))
+	added, err := changed(m.addKey.ExecContext(m.ctx, to.Incident, key, s.keys, maxKeys))
 	if err != nil {
 		return err
 	}
-	s.add(1, added, effect)
-	if !s.came {
-		s.came, s.first, s.last = true, caught, caught
-	}
-	s.first, s.last = min(s.first, caught), max(s.last, caught)
+	s.keys += added
+	s.come(caught, effect)
 	return nil
 }
 
@@ -99,10 +112,18 @@ func (m *mover) sum(id string) *sum {
 	return m.sums[id]
 }
 
-// add counts events that came (1) or left (-1), with the keys that came or left with them.
-func (s *sum) add(events, keys int64, e incident.Effect) {
+// come counts an event that came, which was caught at a time in Unix microseconds.
+func (s *sum) come(caught int64, e incident.Effect) {
+	if !s.came {
+		s.came, s.first, s.last = true, caught, caught
+	}
+	s.first, s.last = min(s.first, caught), max(s.last, caught)
+	s.add(1, e)
+}
+
+// add counts an event that came (1) or left (-1).
+func (s *sum) add(events int64, e incident.Effect) {
 	s.events += events
-	s.keys += keys
 	s.effect.Failures += events * e.Failures
 	s.effect.Undone += events * e.Undone
 	s.effect.Committed += events * e.Committed
@@ -111,10 +132,19 @@ func (s *sum) add(events, keys int64, e incident.Effect) {
 	s.effect.Refused += events * e.Refused
 }
 
-func (m *mover) write(ctx context.Context) error {
+func (m *mover) write() error {
+	total, err := m.tx.PrepareContext(m.ctx, `UPDATE incidents SET events = max(events + ?2, 0), keys = max(keys + ?3, 0), failures = max(failures + ?4, 0),
+		undone = max(undone + ?5, 0), committed = max(committed + ?6, 0), unknowns = max(unknowns + ?7, 0),
+		without = max(without + ?8, 0), refused = max(refused + ?9, 0),
+		first_at = iif(?10, min(first_at, ?11), first_at), last_at = iif(?10, max(last_at, ?12), last_at)
+		WHERE id = ?1`)
+	if err != nil {
+		return err
+	}
+	defer total.Close()
 	for id, s := range m.sums {
 		e := s.effect
-		_, err := m.total.ExecContext(ctx, id, s.events, s.keys, e.Failures, e.Undone, e.Committed, e.Unknown, e.Without, e.Refused,
+		_, err := total.ExecContext(m.ctx, id, s.events, s.keys, e.Failures, e.Undone, e.Committed, e.Unknown, e.Without, e.Refused,
 			s.came, s.first, s.last)
 		if err != nil {
 			return err
