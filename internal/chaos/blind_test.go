@@ -95,6 +95,8 @@ func (h *history) unseen(c *call) blindSpot {
 		return nothing
 	case last.result == done, last.result == poor, last.result == apart, last.result == busy, strings.HasPrefix(last.result, failed):
 		return deadNode
+	case last.result == unavailable: // of another try, after a COMMIT that was found to be rolled back
+		return deadNode
 	case last.inspected:
 		return nothing
 	case last.result == duplicate, last.result == stale:

@@ -49,6 +49,12 @@ func broke(lines []line) []line {
 	return lines
 }
 
+// wasRefused gives a story the end of a call that got no lock for its last try.
+func wasRefused(lines []line) []line {
+	lines[len(lines)-1].Result = unavailable
+	return lines
+}
+
 // askedAt gives a story another beginning.
 func askedAt(at int64, lines []line) []line {
 	lines[1].T = at
@@ -222,6 +228,14 @@ func TestOracle(t *testing.T) {
 			name: "two at a time, the first rolled back for another reason, its release unanswered",
 			lines: map[string][]line{
 				"a": broke(story("a.0", "A", 10, 12, 20, 26, unanswered)), "b": story("b.0", "B", 25, 27, 30, 31, "freed"),
+			},
+			faults:   []fault{{failover, "n", 24, 25}},
+			overlaps: 1, blind: 1,
+		},
+		{
+			name: "two at a time, the first rolled back, its release unanswered, and no lock to be had for another try",
+			lines: map[string][]line{
+				"a": wasRefused(story("a.0", "A", 10, 12, 20, 26, unanswered)), "b": story("b.0", "B", 25, 27, 30, 31, "freed"),
 			},
 			faults:   []fault{{failover, "n", 24, 25}},
 			overlaps: 1, blind: 1,
