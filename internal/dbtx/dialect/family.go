@@ -9,8 +9,8 @@ import (
 	"github.com/belaygo/belay/internal/sqlerr"
 )
 
-// A Family is the kind of a server, by what it says of itself. Many servers speak the protocol of
-// MySQL or PostgreSQL, and end transactions in ways of their own: see [Family.Resembles].
+// A Family is the kind of a server, by the version that it reports. Many servers speak the protocol
+// of MySQL or PostgreSQL, but end transactions differently: see [Family.Resembles].
 type Family string
 
 // The families whose answers prove an outcome. Managed forms of them, such as RDS, Aurora, Cloud SQL or
@@ -32,11 +32,11 @@ const (
 // kin describes a family that resembles MySQL or PostgreSQL.
 type kin struct {
 	family Family
-	says   string // in its version or the comment on it, in small letters
-	// commitsInParts: it may commit one shard of a transaction and not another.
+	mark   string // a part of its version or version comment, in lower case
+	// commitsInParts is set if the server may commit one shard of a transaction without another.
 	commitsInParts bool
-	// rolledBack, if there is one, reports whether the error of a COMMIT says, by the server's
-	// documentation, that the transaction was rolled back and may be made again.
+	// rolledBack reports whether the error of a COMMIT means, by the server's documentation, that
+	// the transaction was rolled back and may be retried. Nil if no error does.
 	rolledBack func(error) bool
 }
 
@@ -49,45 +49,44 @@ func isSerialization(err error) bool { return sqlerr.IsPostgres(err, pgSerializa
 // alike are the families that resemble MySQL or PostgreSQL and can be told from them. The first
 // that fits counts.
 var alike = []kin{
-	{family: "TiDB", says: "tidb", rolledBack: tidbRolledBack},
-	{family: "Vitess", says: "vitess", commitsInParts: true},         // with transaction_mode MULTI, its default
-	{family: "Vitess", says: "(git revision ", commitsInParts: true}, // its comment, if it is to say another version
-	{family: "PlanetScale", says: "planetscale", commitsInParts: true},
-	{family: "PolarDB-X", says: "polardb-x", commitsInParts: true}, // by its transaction policy
-	{family: "PolarDB-X", says: "x-cluster", commitsInParts: true},
-	{family: "PolarDB-X", says: "tddl", commitsInParts: true},
-	{family: "ShardingSphere", says: "shardingsphere", commitsInParts: true},
-	{family: "OceanBase", says: "oceanbase"},
-	{family: "OceanBase", says: "seekdb"},
-	{family: "SingleStore", says: "singlestore"},
-	{family: "SingleStore", says: "memsql"},
-	{family: "MariaDB Xpand", says: "xpand"},
-	{family: "MariaDB Xpand", says: "clustrix"},
-	{family: "Dolt", says: "dolt"},
-	{family: "StarRocks", says: "starrocks"},
-	{family: "Doris", says: "doris"},
+	{family: "TiDB", mark: "tidb", rolledBack: tidbRolledBack},
+	{family: "Vitess", mark: "vitess", commitsInParts: true},         // with transaction_mode MULTI, its default
+	{family: "Vitess", mark: "(git revision ", commitsInParts: true}, // its comment, where it reports another version
+	{family: "PlanetScale", mark: "planetscale", commitsInParts: true},
+	{family: "PolarDB-X", mark: "polardb-x", commitsInParts: true}, // by its transaction policy
+	{family: "PolarDB-X", mark: "x-cluster", commitsInParts: true},
+	{family: "PolarDB-X", mark: "tddl", commitsInParts: true},
+	{family: "ShardingSphere", mark: "shardingsphere", commitsInParts: true},
+	{family: "OceanBase", mark: "oceanbase"},
+	{family: "OceanBase", mark: "seekdb"},
+	{family: "SingleStore", mark: "singlestore"},
+	{family: "SingleStore", mark: "memsql"},
+	{family: "MariaDB Xpand", mark: "xpand"},
+	{family: "MariaDB Xpand", mark: "clustrix"},
+	{family: "Dolt", mark: "dolt"},
+	{family: "StarRocks", mark: "starrocks"},
+	{family: "Doris", mark: "doris"},
 
-	{family: "CockroachDB", says: "cockroachdb", rolledBack: isSerialization},
-	{family: "YugabyteDB", says: "-yb-"}, // its 40001 may also be of a COMMIT that was sent twice, and took effect
-	{family: "Redshift", says: "redshift"},
-	{family: "Greenplum", says: "greenplum"},
-	{family: "Cloudberry", says: "cloudberry"},
-	{family: "OpenTenBase", says: "tbase"},
-	{family: "Hologres", says: "hologres"},
-	{family: "OrioleDB", says: "orioledb"},
-	{family: "openGauss", says: "gauss"},
-	{family: "Postgres-XL", says: "postgres-xl"},
-	{family: "Materialize", says: "materialize"},
-	{family: "RisingWave", says: "risingwave"},
-	{family: "QuestDB", says: "questdb"},
+	{family: "CockroachDB", mark: "cockroachdb", rolledBack: isSerialization},
+	{family: "YugabyteDB", mark: "-yb-"}, // its 40001 may also be of a COMMIT that was sent twice, and took effect
+	{family: "Redshift", mark: "redshift"},
+	{family: "Greenplum", mark: "greenplum"},
+	{family: "Cloudberry", mark: "cloudberry"},
+	{family: "OpenTenBase", mark: "tbase"},
+	{family: "Hologres", mark: "hologres"},
+	{family: "OrioleDB", mark: "orioledb"},
+	{family: "openGauss", mark: "gauss"},
+	{family: "Postgres-XL", mark: "postgres-xl"},
+	{family: "Materialize", mark: "materialize"},
+	{family: "RisingWave", mark: "risingwave"},
+	{family: "QuestDB", mark: "questdb"},
 }
 
-// familyBy returns the family of which a version says that it is, "" if it is none that only
-// resembles another.
+// familyBy returns the family that a version names, "" if none of alike does.
 func familyBy(version string) Family {
 	version = strings.ToLower(version)
 	for _, k := range alike {
-		if strings.Contains(version, k.says) {
+		if strings.Contains(version, k.mark) {
 			return k.family
 		}
 	}
@@ -123,13 +122,14 @@ func (f Family) CommitsInParts() bool { return f.kin().commitsInParts }
 // server's report, or because the statement was not sent.
 func (f Family) NotCommitted(err error) bool {
 	if f.Resembles() {
-		says := f.kin().rolledBack
-		return errors.Is(err, driver.ErrBadConn) || says != nil && says(err)
+		rolledBack := f.kin().rolledBack
+		return errors.Is(err, driver.ErrBadConn) || rolledBack != nil && rolledBack(err)
 	}
 	return notCommitted(err)
 }
 
-// familyOfMySQL reads variables of the session. A server that has none of InnoDB's is no MySQL.
+// familyOfMySQL returns the family of a server with these variables. One without InnoDB's is no
+// MySQL.
 func familyOfMySQL(known map[string]string) Family {
 	version := known["version"]
 	switch found := familyBy(version + " " + known["version_comment"]); {
@@ -143,12 +143,11 @@ func familyOfMySQL(known map[string]string) Family {
 	return MySQL
 }
 
-// postgresVersion is how the version of a PostgreSQL begins, as its makers and those of
-// distributions spell it.
+// postgresVersion matches the beginning of a PostgreSQL's version, also of a distribution's.
 var postgresVersion = regexp.MustCompile(`^PostgreSQL \d+(\.\d+)*(devel|alpha\d+|beta\d+|rc\d+)?[ ,]`)
 
-// familyOfPostgres reads version(). isCitus is set if the server has the functions of Citus, plain
-// unless it refused a query that each PostgreSQL answers.
+// familyOfPostgres returns the family of a server with this version(). isCitus is set if the server
+// has the functions of Citus, plain unless it refused a query that each PostgreSQL answers.
 func familyOfPostgres(version string, isCitus, plain bool) Family {
 	switch found := familyBy(version); {
 	case found != "":

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+
+	"github.com/belaygo/belay/internal/sqlconn"
 )
 
 // errNoWriter is returned by Dialect.Writer.
@@ -76,6 +78,9 @@ func syncMySQL(ctx context.Context, c *sql.Conn) error {
 	}
 	err := c.QueryRowContext(ctx, "SELECT 1").Scan(&one)
 	_, restored := c.ExecContext(ctx, fmt.Sprintf("SET SESSION wsrep_sync_wait = %d", was))
+	if restored != nil { // as when ctx has ended: the pool must not keep the setting
+		sqlconn.Discard(c)
+	}
 	return errors.Join(err, restored)
 }
 
