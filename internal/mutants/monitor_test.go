@@ -40,9 +40,9 @@ var monitorMutants = []mutant{
 	{
 		name:  "event-counted-twice",
 		loses: "An event that is delivered twice is two alert lines and two in the counts.",
-		file:  "cmd/guard-monitor/internal/store/add.go",
-		old:   `	a.added = n == 1`,
-		new:   `	a.added = n >= 0`,
+		file:  "cmd/guard-monitor/internal/store/insert.go",
+		old:   `	if err != nil || n == 0 {`,
+		new:   `	if err != nil || n < 0 {`,
 		tests: "cmd/guard-monitor/internal/store TestAddSameIDTogether TestAddAndReopen",
 	},
 	{
