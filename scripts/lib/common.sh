@@ -118,7 +118,7 @@ port_of() {
       echo $((base + 16 + ${member#galera-}))
       ;;
     semisync-?) echo $((base + 39)) ;;
-    standby-?) echo $((base + 25 + ${1#standby-})) ;;
+    standby-?) echo $((base + 23 + ${1#standby-})) ;; # etcd runs beside it in make mutants
     group-?) echo $((base + 25 + ${1#group-})) ;;
     group-?-xcom)
       local member=${1%-xcom}
