@@ -185,7 +185,7 @@ func posesAsMySQL(name string) func(*testing.T) (direct, db *gorm.DB, k *testdb.
 
 // named are the parts of versions and comments that a name takes the place of: of MariaDB, of
 // Debian's MySQL and of its makers'.
-var named = []string{"-MariaDB", "(Debian)", "Communit"}
+var named = []string{"-MariaDB", "(Debian)", "MySQL Co"}
 
 // posing is a connection to a server that calls itself otherwise.
 type posing struct {
