@@ -257,6 +257,7 @@ func (brokenEngine) Release(context.Context, lock.Request) error { return errBro
 func (brokenEngine) Inspect(context.Context, string) (lock.Holder, error) {
 	return lock.Holder{}, errBroken
 }
+func (brokenEngine) Close(context.Context) error { return nil }
 
 func TestBusinessConflict(t *testing.T) {
 	each(t, func(e *env) {

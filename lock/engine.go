@@ -47,6 +47,12 @@ type Engine interface {
 
 	// Inspect returns the present holder of key. Its Owner is empty if there is none.
 	Inspect(ctx context.Context, key string) (Holder, error)
+
+	// Close ends the engine's goroutines and the connections that it has made; requests may
+	// fail from then on. It closes nothing that the caller made. If ctx ends before that is
+	// done, Close returns ctx's error. A Locker does not close its engine: close the Locker
+	// first.
+	Close(ctx context.Context) error
 }
 
 // A Request names the key and the owner of one grant to an engine.

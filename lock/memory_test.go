@@ -24,6 +24,8 @@ func (yes) Release(context.Context, lock.Request) error { return nil }
 
 func (yes) Inspect(context.Context, string) (lock.Holder, error) { return lock.Holder{}, nil }
 
+func (yes) Close(context.Context) error { return nil }
+
 // holdMany returns what each of many leases costs, and how many goroutines.
 func holdMany(tb testing.TB, n int) (bytes, goroutines int) {
 	tb.Helper()

@@ -42,14 +42,8 @@ func (o *opened) close() {
 	}
 }
 
-// A lockEngine is one of Belay's, which is closed after use.
-type lockEngine interface {
-	lock.Engine
-	Close(ctx context.Context) error
-}
-
 // of has the cycles be those of a lock engine.
-func (o *opened) of(e lockEngine) *opened {
+func (o *opened) of(e lock.Engine) *opened {
 	o.closers = append(o.closers, func() { _ = e.Close(context.Background()) })
 	o.cycle = func(ctx context.Context, key, owner string) error {
 		r := lock.Request{Key: key, Owner: owner}

@@ -252,6 +252,8 @@ func (e engine) Inspect(ctx context.Context, key string) (lock.Holder, error) {
 	return answer, nil
 }
 
+func (e engine) Close(context.Context) error { return nil }
+
 func (e engine) Locate(key string) lock.Place { return e.w.server.place(key) }
 
 func (e engine) Ping(ctx context.Context) error { return e.Probe(ctx, "") }

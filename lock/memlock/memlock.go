@@ -101,6 +101,9 @@ func (e *engine) Inspect(ctx context.Context, key string) (lock.Holder, error) {
 	return cur.holder(now), nil
 }
 
+// Close does nothing: the engine has no goroutines.
+func (e *engine) Close(context.Context) error { return nil }
+
 // live returns the entry at key unless it has expired.
 func live(entries map[string]entry, key string, now time.Time) (entry, bool) {
 	cur, ok := entries[key]

@@ -59,7 +59,7 @@ func connect(where string) (lock.Engine, func(), error) {
 	var nodes []lock.Engine
 	closeNodes := func() {
 		for _, node := range nodes {
-			_ = node.(*redislock.Engine).Close(context.Background())
+			_ = node.Close(context.Background())
 		}
 	}
 	for _, addr := range addrs {

@@ -130,18 +130,12 @@ func (i *instance) run(ctx context.Context) (err error) {
 }
 
 // open returns what keeps the locks.
-func (i *instance) open(log *slog.Logger) (engine, error) {
+func (i *instance) open(log *slog.Logger) (lock.Engine, error) {
 	if i.do == "sell" {
 		return openSwitch(log)
 	}
 	// The second layer is to find the losses, not the server's report before it.
 	return redislock.Open(&redis.UniversalOptions{Addrs: strings.Split(os.Getenv("BELAY_REDIS_ADDRS"), ",")}, redislock.Config{NoTracking: true})
-}
-
-// engine is a lock.Engine that is closed after use.
-type engine interface {
-	lock.Engine
-	Close(ctx context.Context) error
 }
 
 func (i *instance) op() guard.Op {
