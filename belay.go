@@ -109,7 +109,7 @@ func count(all ...bool) (n int) {
 type Belay struct {
 	Guard   *guard.Guard
 	Locker  *lock.Locker
-	Redis   *redislock.Engine
+	Redis   redislock.Engine
 	Outbox  *outbox.Outbox
 	Relay   *rabbitmq.Publisher // behind the Outbox, with Config.AMQP
 	Webhook *webhook.Publisher  // behind the Outbox, with Config.Monitor
@@ -182,7 +182,7 @@ func (b *Belay) openLocker(cfg Config) (err error) {
 	return nil
 }
 
-func openRedis(cfg Config) (*redislock.Engine, error) {
+func openRedis(cfg Config) (redislock.Engine, error) {
 	opts := cfg.RedisOptions
 	if opts == nil {
 		var err error

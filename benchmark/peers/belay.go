@@ -19,7 +19,7 @@ func belay(name, settings string, cfg lock.Config) contender {
 }
 
 type belayLocker struct {
-	engine *redislock.Engine
+	engine redislock.Engine
 	locker *lock.Locker
 }
 

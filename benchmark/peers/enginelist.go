@@ -114,7 +114,7 @@ func engines(addrs []string, five *five, pids string) []engine {
 	}
 }
 
-func openServer(addr string) (*redislock.Engine, error) {
+func openServer(addr string) (redislock.Engine, error) {
 	return redislock.Open(&redis.UniversalOptions{Addrs: []string{addr}}, redislock.Config{AskStart: true})
 }
 

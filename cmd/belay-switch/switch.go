@@ -21,7 +21,7 @@ import (
 const requestTimeout = 10 * time.Second
 
 // open returns the source of a record.
-func open(dsn, dialect, record string) (source *sqllock.Source, closePool func(), err error) {
+func open(dsn, dialect, record string) (source switchlock.Source, closePool func(), err error) {
 	drivers := map[string]string{"mysql": "mysql", "postgres": "pgx", "sqlite": "sqlite"}
 	driver, ok := drivers[dialect]
 	if !ok {

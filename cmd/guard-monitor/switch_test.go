@@ -24,7 +24,7 @@ import (
 // A shop is an instance whose locks can be switched. Its engine "dead" grants none.
 type shop struct {
 	*belay.Belay
-	engine *switchlock.Engine
+	engine switchlock.Engine
 }
 
 // deadEngine is an engine whose server is gone.

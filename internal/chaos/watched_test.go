@@ -30,7 +30,7 @@ func doingOf(ctx context.Context) doing {
 
 // watchedEngine notes when the engine grants and releases.
 type watchedEngine struct {
-	*redislock.Engine
+	redislock.Engine
 	journal *journal
 }
 

@@ -27,7 +27,7 @@ type stage struct {
 	addrs   []string
 	cluster *redis.ClusterClient
 	java    *peer
-	engine  *redislock.Engine
+	engine  redislock.Engine
 	locker  *lock.Locker
 }
 
@@ -43,7 +43,7 @@ func setUp(t *testing.T) *stage {
 	return s
 }
 
-func newEngine(t *testing.T, addrs []string) *redislock.Engine {
+func newEngine(t *testing.T, addrs []string) redislock.Engine {
 	t.Helper()
 	// The scenes compare scripts, not the reads with which the server is asked for reports.
 	engine, err := redislock.Open(&redis.UniversalOptions{Addrs: addrs}, redislock.Config{NoTracking: true})

@@ -31,7 +31,7 @@ func foundIn(kvs []*mvccpb.KeyValue) *found {
 // Acquire implements lock.Engine: one transaction creates the name if it does not exist. If r.Waits
 // is set, Acquire reads the name first, because a refused transaction costs the members as much as
 // one that succeeds.
-func (e *Engine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration) (lock.Grant, error) {
+func (e *engine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration) (lock.Grant, error) {
 	if err := checkRequest(r); err != nil {
 		return lock.Grant{}, err
 	}
@@ -68,7 +68,7 @@ func (e *Engine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration)
 }
 
 // acquire makes one attempt with the lease that it returns.
-func (e *Engine) acquire(ctx context.Context, r lock.Request, le *lease) (lock.Grant, clientv3.LeaseID, error) {
+func (e *engine) acquire(ctx context.Context, r lock.Request, le *lease) (lock.Grant, clientv3.LeaseID, error) {
 	id, err := le.keep(ctx, e.client, le.ttl/4)
 	if err != nil {
 		return lock.Grant{}, id, err
@@ -95,7 +95,7 @@ func (e *Engine) acquire(ctx context.Context, r lock.Request, le *lease) (lock.G
 
 // rebind binds a lock that was acquired to the lease that took the place of its own. If it can't,
 // the lock is there, so that the caller is to take it back: it got no answer.
-func (e *Engine) rebind(ctx context.Context, r lock.Request, le *lease, f *found) (*found, error) {
+func (e *engine) rebind(ctx context.Context, r lock.Request, le *lease, f *found) (*found, error) {
 	id, err := le.keep(ctx, e.client, le.ttl/4)
 	if err == nil {
 		f, err = e.move(ctx, r, f, id)
@@ -107,7 +107,7 @@ func (e *Engine) rebind(ctx context.Context, r lock.Request, le *lease, f *found
 }
 
 // create writes the lock if nobody has it. It returns the lock that etcd has after that.
-func (e *Engine) create(ctx context.Context, r lock.Request, id clientv3.LeaseID) (*found, error) {
+func (e *engine) create(ctx context.Context, r lock.Request, id clientv3.LeaseID) (*found, error) {
 	name := e.name(r.Key)
 	c := newCall(ctx)
 	res, err := e.kv.Txn(c.ctx).
@@ -125,7 +125,7 @@ func (e *Engine) create(ctx context.Context, r lock.Request, id clientv3.LeaseID
 }
 
 // move binds a lock to another lease, unless it has changed.
-func (e *Engine) move(ctx context.Context, r lock.Request, f *found, id clientv3.LeaseID) (*found, error) {
+func (e *engine) move(ctx context.Context, r lock.Request, f *found, id clientv3.LeaseID) (*found, error) {
 	name := e.name(r.Key)
 	c := newCall(ctx)
 	res, err := e.kv.Txn(c.ctx).
@@ -142,7 +142,7 @@ func (e *Engine) move(ctx context.Context, r lock.Request, f *found, id clientv3
 	return foundIn(res.Responses[0].GetResponseRange().Kvs), nil
 }
 
-func (e *Engine) heldBy(key string, f *found) error {
+func (e *engine) heldBy(key string, f *found) error {
 	h := lock.Holder{Place: e.place()}
 	if f != nil {
 		h.Owner = f.owner

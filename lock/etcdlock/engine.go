@@ -13,9 +13,14 @@ import (
 	"github.com/belaygo/belay/lock"
 )
 
-// An Engine is a lock.Engine that keeps locks in etcd. It implements lock.Waker and lock.Pinger. It
-// is safe for concurrent use.
-type Engine struct {
+// An Engine keeps locks in etcd. It is safe for concurrent use.
+type Engine interface {
+	lock.Engine
+	lock.Waker
+	lock.Pinger
+}
+
+type engine struct {
 	client *clientv3.Client
 	kv     clientv3.KV
 	cfg    Config
@@ -29,15 +34,9 @@ type Engine struct {
 	running sync.WaitGroup // calls, watches, and deletions by timer
 }
 
-var (
-	_ lock.Engine = (*Engine)(nil)
-	_ lock.Waker  = (*Engine)(nil)
-	_ lock.Pinger = (*Engine)(nil)
-)
-
 // New returns an engine that uses client. It sends no request. Close does not close client: close
 // it after the engine.
-func New(client *clientv3.Client, cfg Config) (*Engine, error) {
+func New(client *clientv3.Client, cfg Config) (Engine, error) {
 	if client == nil {
 		return nil, errors.New("etcdlock: client is nil")
 	}
@@ -45,7 +44,7 @@ func New(client *clientv3.Client, cfg Config) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{client: client, cfg: cfg}
+	e := &engine{client: client, cfg: cfg}
 	h := &history{lost: e.lostWrites}
 	e.kv = clientv3.NewKVFromKVClient(traced{pb.NewKVClient(client.ActiveConnection()), h}, client)
 	e.ctx, e.stop = context.WithCancel(context.Background())
@@ -56,7 +55,7 @@ func New(client *clientv3.Client, cfg Config) (*Engine, error) {
 
 // lostWrites gives all leases up. One that the backup has keeps locks that were released since, and
 // would do so for as long as it is kept alive. The locks that are held move to the next lease.
-func (e *Engine) lostWrites() {
+func (e *engine) lostWrites() {
 	e.cfg.Logger.Warn("etcdlock: etcd has lost writes, as after a restore of a backup; locks that it has lost are found at their renewal, and may have had two holders until then")
 	e.leases.dropAll()
 	e.holds.restored()
@@ -65,7 +64,7 @@ func (e *Engine) lostWrites() {
 // Close makes later calls fail, stops watches and deletions, and waits for the requests that are
 // on their way. If ctx ends before they do, Close returns ctx's error. Close the Locker first:
 // locks that are still held are not released, but expire.
-func (e *Engine) Close(ctx context.Context) error {
+func (e *engine) Close(ctx context.Context) error {
 	e.mu.Lock()
 	e.closed = true
 	e.mu.Unlock()
@@ -85,7 +84,7 @@ func (e *Engine) Close(ctx context.Context) error {
 }
 
 // enter begins something that ends with running.Done.
-func (e *Engine) enter() error {
+func (e *engine) enter() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
@@ -95,20 +94,20 @@ func (e *Engine) enter() error {
 	return nil
 }
 
-func (e *Engine) place() lock.Place { return lock.Place{Node: e.cfg.Name, Slot: -1} }
+func (e *engine) place() lock.Place { return lock.Place{Node: e.cfg.Name, Slot: -1} }
 
 // name is the key of a lock in etcd.
-func (e *Engine) name(key string) string { return e.cfg.Prefix + key }
+func (e *engine) name(key string) string { return e.cfg.Prefix + key }
 
 // Ping implements lock.Pinger: it returns nil if a majority of the members answers.
-func (e *Engine) Ping(ctx context.Context) error {
+func (e *engine) Ping(ctx context.Context) error {
 	_, err := e.get(ctx, "")
 	return err
 }
 
 // Probe implements lock.Pinger: it returns nil if a majority of the members can write. It deletes a
 // name that does not exist, which they have to agree on.
-func (e *Engine) Probe(ctx context.Context, _ string) error {
+func (e *engine) Probe(ctx context.Context, _ string) error {
 	if err := e.enter(); err != nil {
 		return err
 	}
@@ -119,7 +118,7 @@ func (e *Engine) Probe(ctx context.Context, _ string) error {
 }
 
 // get reads a lock. It returns nil if nobody has the lock.
-func (e *Engine) get(ctx context.Context, key string) (*found, error) {
+func (e *engine) get(ctx context.Context, key string) (*found, error) {
 	if err := e.enter(); err != nil {
 		return nil, err
 	}
@@ -130,7 +129,7 @@ func (e *Engine) get(ctx context.Context, key string) (*found, error) {
 }
 
 // look is get with the client's error.
-func (e *Engine) look(ctx context.Context, key string) (*found, error) {
+func (e *engine) look(ctx context.Context, key string) (*found, error) {
 	res, err := e.kv.Get(ctx, e.name(key))
 	if err != nil {
 		return nil, err
@@ -139,7 +138,7 @@ func (e *Engine) look(ctx context.Context, key string) (*found, error) {
 }
 
 // Inspect implements lock.Engine. The TTL of the Holder is 0, because etcd does not know it.
-func (e *Engine) Inspect(ctx context.Context, key string) (lock.Holder, error) {
+func (e *engine) Inspect(ctx context.Context, key string) (lock.Holder, error) {
 	h := lock.Holder{Place: e.place()}
 	f, err := e.get(ctx, key)
 	if err != nil {

@@ -268,7 +268,7 @@ func TestManyLocks(t *testing.T) {
 
 // A counted engine counts the locks that were renewed.
 type counted struct {
-	*etcdlock.Engine
+	etcdlock.Engine
 	n *atomic.Int64
 }
 

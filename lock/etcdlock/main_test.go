@@ -55,14 +55,14 @@ func where(prefix string, endpoints []string) string {
 	return prefix + " " + strings.Join(endpoints, " ")
 }
 
-func open(tb testing.TB, prefix string, endpoints []string) *etcdlock.Engine {
+func open(tb testing.TB, prefix string, endpoints []string) etcdlock.Engine {
 	tb.Helper()
 	e, closeEngine, err := connect(where(prefix, endpoints))
 	if err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(closeEngine)
-	return e.(*etcdlock.Engine)
+	return e.(etcdlock.Engine)
 }
 
 // prefix is one of the test's own.

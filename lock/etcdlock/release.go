@@ -11,7 +11,7 @@ import (
 )
 
 // Release implements lock.Engine.
-func (e *Engine) Release(ctx context.Context, r lock.Request) error {
+func (e *engine) Release(ctx context.Context, r lock.Request) error {
 	if err := e.enter(); err != nil {
 		return err
 	}
@@ -28,7 +28,7 @@ func (e *Engine) Release(ctx context.Context, r lock.Request) error {
 }
 
 // deleteIf deletes a lock if all comparisons hold, and reports whether it did.
-func (e *Engine) deleteIf(ctx context.Context, what, key string, are ...clientv3.Cmp) (bool, error) {
+func (e *engine) deleteIf(ctx context.Context, what, key string, are ...clientv3.Cmp) (bool, error) {
 	c := newCall(ctx)
 	res, err := e.kv.Txn(c.ctx).If(are...).Then(clientv3.OpDelete(e.name(key))).Commit()
 	if err != nil {
@@ -42,7 +42,7 @@ const deleteTimeout = 5 * time.Second
 
 // deleteUnrenewed deletes a lock that was not renewed for a ttl, unless the lock was written after
 // revision.
-func (e *Engine) deleteUnrenewed(h hold, revision int64) {
+func (e *engine) deleteUnrenewed(h hold, revision int64) {
 	if e.enter() != nil {
 		return
 	}

@@ -18,7 +18,7 @@ const maxOps = 128
 // Renew implements lock.Engine: it keeps the lease alive, and then reads the locks. The read shows
 // that they were not lost before: an old server may keep a lease alive although it has deleted the
 // locks already.
-func (e *Engine) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration) []error {
+func (e *engine) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration) []error {
 	errs := make([]error, len(rs))
 	fail := func(err error) []error {
 		for i := range errs {
@@ -50,7 +50,7 @@ func (e *Engine) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration
 }
 
 // renew renews as many locks as one transaction can read, and sets their errs.
-func (e *Engine) renew(ctx context.Context, rs []lock.Request, le *lease, id clientv3.LeaseID, errs []error) {
+func (e *engine) renew(ctx context.Context, rs []lock.Request, le *lease, id clientv3.LeaseID, errs []error) {
 	for i, r := range rs {
 		h := hold{r.Key, r.Owner}
 		if !e.holds.begin(h) {
@@ -75,7 +75,7 @@ func (e *Engine) renew(ctx context.Context, rs []lock.Request, le *lease, id cli
 }
 
 // read reads the locks of requests. It returns nil for a lock that nobody has.
-func (e *Engine) read(ctx context.Context, rs []lock.Request) ([]*found, error) {
+func (e *engine) read(ctx context.Context, rs []lock.Request) ([]*found, error) {
 	var gets []clientv3.Op
 	for _, r := range rs {
 		gets = append(gets, clientv3.OpGet(e.name(r.Key)))
@@ -94,7 +94,7 @@ func (e *Engine) read(ctx context.Context, rs []lock.Request) ([]*found, error) 
 
 // moveAll binds the locks to the lease that are bound to another one, unless one of them has
 // changed: then each is moved on its own.
-func (e *Engine) moveAll(ctx context.Context, rs []lock.Request, all []*found, le *lease, id clientv3.LeaseID, errs []error) {
+func (e *engine) moveAll(ctx context.Context, rs []lock.Request, all []*found, le *lease, id clientv3.LeaseID, errs []error) {
 	var these []int
 	var same []clientv3.Cmp
 	var puts []clientv3.Op
@@ -122,7 +122,7 @@ func (e *Engine) moveAll(ctx context.Context, rs []lock.Request, all []*found, l
 
 // renewed ends the renewal of a lock that was read after the lease was kept alive. If the lock is
 // still bound to another lease, renewed moves it to this one.
-func (e *Engine) renewed(ctx context.Context, r lock.Request, f *found, le *lease, id clientv3.LeaseID) (err error) {
+func (e *engine) renewed(ctx context.Context, r lock.Request, f *found, le *lease, id clientv3.LeaseID) (err error) {
 	h := hold{r.Key, r.Owner}
 	if f != nil && f.owner == r.Owner && f.lease != id {
 		if f, err = e.move(ctx, r, f, id); err != nil {

@@ -40,7 +40,7 @@ func TestRestoredFromBackup(t *testing.T) {
 	p := prefix(t)
 	e, other := open(t, p, bed.Endpoints(t)), open(t, p, bed.Endpoints(t))
 	n := 0
-	cycle := func(e *etcdlock.Engine) error {
+	cycle := func(e etcdlock.Engine) error {
 		n++
 		r := lock.Request{Key: fmt.Sprint("key", n), Owner: "me:1"}
 		if _, err := e.Acquire(t.Context(), r, ttl); err != nil {

@@ -22,7 +22,7 @@ import (
 )
 
 // openWith returns an engine whose client has options.
-func openWith(tb testing.TB, opts ...grpc.DialOption) *etcdlock.Engine {
+func openWith(tb testing.TB, opts ...grpc.DialOption) etcdlock.Engine {
 	tb.Helper()
 	e, err := etcdlock.New(newClient(tb, teststack.Etcd(tb), opts...), etcdlock.Config{Prefix: prefix(tb)})
 	if err != nil {

@@ -72,7 +72,7 @@ func (s *termsStream) RecvMsg(m any) error {
 
 // underTerms returns an engine whose etcd can elect another leader, and the lease to which etcd has
 // bound a lock.
-func underTerms(t *testing.T) (e *etcdlock.Engine, elections *terms, leaseOf func(key string) int64) {
+func underTerms(t *testing.T) (e etcdlock.Engine, elections *terms, leaseOf func(key string) int64) {
 	t.Helper()
 	elections = new(terms)
 	client, err := dial(teststack.Etcd(t), grpc.WithUnaryInterceptor(elections.unary), grpc.WithStreamInterceptor(elections.stream))
@@ -108,25 +108,25 @@ func underTerms(t *testing.T) (e *etcdlock.Engine, elections *terms, leaseOf fun
 // before: a leader that was deposed may end that.
 func TestLeaseOfAnEarlierLeader(t *testing.T) {
 	request := func(key string) lock.Request { return lock.Request{Key: key, Owner: "me:" + key} }
-	acquire := func(t *testing.T, e *etcdlock.Engine, key string) {
+	acquire := func(t *testing.T, e etcdlock.Engine, key string) {
 		t.Helper()
 		if _, err := e.Acquire(t.Context(), request(key), ttl); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for name, shows := range map[string]func(t *testing.T, e *etcdlock.Engine, elections *terms){
-		"an answer about another lock": func(t *testing.T, e *etcdlock.Engine, elections *terms) {
+	for name, shows := range map[string]func(t *testing.T, e etcdlock.Engine, elections *terms){
+		"an answer about another lock": func(t *testing.T, e etcdlock.Engine, elections *terms) {
 			elections.elect("/Range")
 			if _, err := e.Inspect(t.Context(), "other"); err != nil {
 				t.Fatal(err)
 			}
 			acquire(t, e, "second")
 		},
-		"the answer about the lock": func(t *testing.T, e *etcdlock.Engine, elections *terms) {
+		"the answer about the lock": func(t *testing.T, e etcdlock.Engine, elections *terms) {
 			elections.elect("/Txn")
 			acquire(t, e, "second")
 		},
-		"the answer about the lease": func(t *testing.T, e *etcdlock.Engine, elections *terms) {
+		"the answer about the lease": func(t *testing.T, e etcdlock.Engine, elections *terms) {
 			elections.elect("/LeaseKeepAlive")
 			if err := errors.Join(e.Renew(t.Context(), []lock.Request{request("first")}, ttl)...); err != nil {
 				t.Fatal(err)

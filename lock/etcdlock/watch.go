@@ -13,7 +13,7 @@ import (
 )
 
 // Watch implements lock.Waker. It returns when etcd notifies of all later releases.
-func (e *Engine) Watch(ctx context.Context, key string, wake func()) (stop func(), err error) {
+func (e *engine) Watch(ctx context.Context, key string, wake func()) (stop func(), err error) {
 	if err := e.enter(); err != nil {
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func (e *Engine) Watch(ctx context.Context, key string, wake func()) (stop func(
 
 // watch calls wake for each release, until ctx ends. If etcd ends the watch, or it panics, watch
 // begins another one after a second, and calls wake, because it may have missed a release.
-func (e *Engine) watch(ctx context.Context, key string, ready chan<- error, wake func()) {
+func (e *engine) watch(ctx context.Context, key string, ready chan<- error, wake func()) {
 	for again := false; ; again = true {
 		err := background.Do(e.cfg.Logger, "etcdlock: watch a lock", func() error {
 			return e.watchOnce(ctx, key, again, ready, wake)
@@ -51,7 +51,7 @@ func (e *Engine) watch(ctx context.Context, key string, ready chan<- error, wake
 }
 
 // watchOnce is watch until etcd ends the watch. It returns why.
-func (e *Engine) watchOnce(ctx context.Context, key string, again bool, ready chan<- error, wake func()) error {
+func (e *engine) watchOnce(ctx context.Context, key string, again bool, ready chan<- error, wake func()) error {
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	defer cancel()
 	for res := range e.client.Watch(ctx, e.name(key), clientv3.WithFilterPut(), clientv3.WithCreatedNotify()) {

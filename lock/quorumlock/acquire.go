@@ -15,7 +15,7 @@ import (
 // When several processes acquire a free lock at once, it may happen that none of them gets a
 // majority. Then the process that has the first node goes on, for up to Config.NodeTimeout, while
 // the others release what they have.
-func (e *Engine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration) (lock.Grant, error) {
+func (e *engine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration) (lock.Grant, error) {
 	timeout, err := e.cfg.timeoutOf(ttl)
 	if err != nil {
 		return lock.Grant{}, err
@@ -44,7 +44,7 @@ func (e *Engine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration)
 }
 
 // acquireAt acquires a lock at one node, and returns its vote.
-func (e *Engine) acquireAt(ctx context.Context, node int, r lock.Request, ttl, timeout time.Duration) vote {
+func (e *engine) acquireAt(ctx context.Context, node int, r lock.Request, ttl, timeout time.Duration) vote {
 	ctx, cancel := within(ctx, timeout)
 	defer cancel()
 	sent := time.Now()

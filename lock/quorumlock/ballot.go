@@ -10,7 +10,7 @@ import (
 
 // A ballot is one acquire at all nodes.
 type ballot struct {
-	e            *Engine
+	e            *engine
 	r            lock.Request
 	ttl, timeout time.Duration
 	votes        []vote // by node
@@ -18,7 +18,7 @@ type ballot struct {
 	waiting      int // how many votes are to arrive
 }
 
-func newBallot(e *Engine, r lock.Request, ttl, timeout time.Duration) *ballot {
+func newBallot(e *engine, r lock.Request, ttl, timeout time.Duration) *ballot {
 	n := len(e.nodes)
 	return &ballot{e: e, r: r, ttl: ttl, timeout: timeout, votes: make([]vote, n), arrived: make(chan vote, n)}
 }

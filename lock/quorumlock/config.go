@@ -19,9 +19,9 @@ type Config struct {
 	// with lock.ErrDenied. Defaults to a second, or a quarter of the ttl if that is less.
 	NodeTimeout time.Duration
 	// Durable says that no node forgets a lock before it expires, even if its server crashes:
-	// a database, or a Redis server with appendfsync always. If it is false, each node must be
-	// a Starter, and does not vote until its server has been up for longer than a ttl.
-	// Defaults to false.
+	// a database, or a Redis server with appendfsync always. If it is false, each node must
+	// report when its server started, and does not vote until that is longer ago than a ttl:
+	// see the package documentation. Defaults to false.
 	Durable bool
 }
 

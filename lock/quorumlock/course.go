@@ -16,7 +16,7 @@ type course struct {
 }
 
 // begin counts a request of a hold. The caller holds e.mu.
-func (e *Engine) begin(h hold) *course {
+func (e *engine) begin(h hold) *course {
 	c := e.courses[h]
 	if c == nil {
 		c = &course{last: make([]chan struct{}, len(e.nodes))}
@@ -27,7 +27,7 @@ func (e *Engine) begin(h hold) *course {
 }
 
 // end ends a request that begin has counted. The caller holds e.mu.
-func (e *Engine) end(h hold, c *course) {
+func (e *engine) end(h hold, c *course) {
 	if c.requests--; c.requests == 0 {
 		delete(e.courses, h)
 	}
@@ -35,7 +35,7 @@ func (e *Engine) end(h hold, c *course) {
 
 // send runs request when the earlier requests about the same hold at the node have ended. It does
 // not wait for that. The caller holds e.mu.
-func (e *Engine) send(h hold, node int, request func()) {
+func (e *engine) send(h hold, node int, request func()) {
 	c := e.begin(h)
 	before, done := c.last[node], make(chan struct{})
 	c.last[node] = done

@@ -71,8 +71,16 @@
 // until the last one has been filled before you restart the next one. If a majority was started
 // less than a ttl ago, an acquire fails with [lock.ErrRefused].
 //
-// A node must be a [Starter], so that the start of its server is known. An engine of
-// lock/redislock with Config.AskStart is one, on a single server. Or set Config.Durable if no
+// So a node must report when its server started, as an engine of lock/redislock does on a single
+// server, with Config.AskStart. An engine of your own does so by the method
+//
+//	Started() (time.Time, error)
+//
+// which returns the time by the clock of this process, rather too late than too early, and the zero
+// time until a server has answered. After a call has been answered, the time is that of the server
+// that answered, or of one that started later. A server that follows another one has not started
+// before that one answered, whatever its clock says. Started does not block, and is safe for concurrent
+// use; it returns an error if it cannot know the time. Or set Config.Durable if no
 // node forgets a lock: a database, or Redis with appendfsync always. A server votes all the same after
 // a FLUSHALL, after an eviction (set maxmemory-policy noeviction), or if its clock is set forward
 // while it has locks. It also votes too early if its clock was set forward since its start and the

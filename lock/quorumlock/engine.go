@@ -12,12 +12,19 @@ import (
 	"github.com/belaygo/belay/internal/background"
 	"github.com/belaygo/belay/internal/isnil"
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/internal/ability"
 )
 
-// An Engine is a lock.Engine that keeps each lock on a majority of its nodes, which are other
-// engines. It implements lock.Waker, lock.LossWatcher and lock.Pinger, and keeps markers, if its
-// nodes do. It is safe for concurrent use.
-type Engine struct {
+// An Engine keeps each lock on a majority of its nodes, which are other engines. It wakes waiters,
+// watches losses and keeps markers if its nodes do. It is safe for concurrent use.
+type Engine interface {
+	lock.Engine
+	lock.Waker
+	lock.LossWatcher
+	lock.Pinger
+}
+
+type engine struct {
 	nodes    []lock.Engine
 	majority int
 	cfg      Config
@@ -29,17 +36,10 @@ type Engine struct {
 	running sync.WaitGroup // calls, and what goes on after they have returned
 }
 
-var (
-	_ lock.Engine      = (*Engine)(nil)
-	_ lock.Waker       = (*Engine)(nil)
-	_ lock.LossWatcher = (*Engine)(nil)
-	_ lock.Pinger      = (*Engine)(nil)
-)
-
 // New returns an engine that keeps each lock on a majority of the nodes. Their number must be odd
 // and at least three, each must be on a server of its own, and every process must name them in the
 // same order. New sends no request. Close does not close the nodes: close them after the engine.
-func New(nodes []lock.Engine, cfg Config) (*Engine, error) {
+func New(nodes []lock.Engine, cfg Config) (Engine, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func New(nodes []lock.Engine, cfg Config) (*Engine, error) {
 			return nil, fmt.Errorf("quorumlock: node %d: %w", i+1, err)
 		}
 	}
-	return &Engine{
+	return &engine{
 		nodes:    append([]lock.Engine(nil), nodes...),
 		majority: len(nodes)/2 + 1,
 		cfg:      cfg,
@@ -73,9 +73,9 @@ func checkNode(before []lock.Engine, node lock.Engine, cfg Config) error {
 	if cfg.Durable {
 		return nil
 	}
-	starter, ok := node.(Starter)
+	starter, ok := node.(ability.Starter)
 	if !ok {
-		return fmt.Errorf("a %T does not know when its server started (quorumlock.Starter): set Config.Durable if it never forgets a lock", node)
+		return fmt.Errorf("a %T does not know when its server started: set Config.Durable if it never forgets a lock", node)
 	}
 	_, err := starter.Started()
 	return err
@@ -83,7 +83,7 @@ func checkNode(before []lock.Engine, node lock.Engine, cfg Config) error {
 
 // Close makes later calls fail, and waits for the requests that are on their way. If ctx ends
 // before they do, Close returns ctx's error. Close the Locker first, and the nodes afterwards.
-func (e *Engine) Close(ctx context.Context) error {
+func (e *engine) Close(ctx context.Context) error {
 	e.mu.Lock()
 	e.closed = true
 	e.mu.Unlock()
@@ -101,7 +101,7 @@ func (e *Engine) Close(ctx context.Context) error {
 }
 
 // enter begins a call, which ends with running.Done.
-func (e *Engine) enter(ctx context.Context) error {
+func (e *engine) enter(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("%w: %w", lock.ErrNotSent, err)
 	}
@@ -116,7 +116,7 @@ func (e *Engine) enter(ctx context.Context) error {
 
 // ask calls all nodes at once, and sends their answers to the channel as they come. A call goes on
 // until its timeout, even if its answer is not read.
-func ask[T any](ctx context.Context, e *Engine, timeout time.Duration, call func(ctx context.Context, node int) T) <-chan T {
+func ask[T any](ctx context.Context, e *engine, timeout time.Duration, call func(ctx context.Context, node int) T) <-chan T {
 	answers := make(chan T, len(e.nodes))
 	for i := range e.nodes {
 		e.running.Go(func() {
@@ -143,4 +143,4 @@ func call(what string, f func() error) error {
 	return err
 }
 
-func (e *Engine) place() lock.Place { return lock.Place{Node: e.cfg.Name, Slot: -1} }
+func (e *engine) place() lock.Place { return lock.Place{Node: e.cfg.Name, Slot: -1} }

@@ -11,7 +11,7 @@ import (
 
 // Inspect implements lock.Engine: it returns the owner that has the key at a majority of nodes. The
 // zero Owner means that no owner has a majority.
-func (e *Engine) Inspect(ctx context.Context, key string) (lock.Holder, error) {
+func (e *engine) Inspect(ctx context.Context, key string) (lock.Holder, error) {
 	if err := e.enter(ctx); err != nil {
 		return lock.Holder{}, fmt.Errorf("quorumlock: inspect: %w", err)
 	}

@@ -84,18 +84,18 @@ func connect(where string) (lock.Engine, func(), error) {
 }
 
 // open returns an engine on servers, with the restart rule or without: restarts or durable.
-func open(tb testing.TB, rule string, servers ...string) *quorumlock.Engine {
+func open(tb testing.TB, rule string, servers ...string) quorumlock.Engine {
 	tb.Helper()
 	e, closeEngine, err := connect(where(rule, servers))
 	if err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(closeEngine)
-	return e.(*quorumlock.Engine)
+	return e.(quorumlock.Engine)
 }
 
 // over returns an engine on nodes that forget nothing.
-func over(tb testing.TB, nodes ...lock.Engine) *quorumlock.Engine {
+func over(tb testing.TB, nodes ...lock.Engine) quorumlock.Engine {
 	tb.Helper()
 	e, err := quorumlock.New(nodes, quorumlock.Config{Durable: true})
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 const pingKey = "quorumlock:ping"
 
 // Ping implements lock.Pinger: it returns nil if a majority of nodes answers.
-func (e *Engine) Ping(ctx context.Context) error {
+func (e *engine) Ping(ctx context.Context) error {
 	return e.ping(ctx, "ping", func(ctx context.Context, node int) error {
 		if p, ok := e.nodes[node].(lock.Pinger); ok {
 			return p.Ping(ctx)
@@ -25,7 +25,7 @@ func (e *Engine) Ping(ctx context.Context) error {
 
 // Probe implements lock.Pinger: it returns nil if a majority of nodes could grant a lock of the
 // last ttl now, and their votes would count.
-func (e *Engine) Probe(ctx context.Context, key string) error {
+func (e *engine) Probe(ctx context.Context, key string) error {
 	return e.ping(ctx, "probe", func(ctx context.Context, node int) error {
 		sent := time.Now()
 		p, ok := e.nodes[node].(lock.Pinger)
@@ -44,7 +44,7 @@ func (e *Engine) Probe(ctx context.Context, key string) error {
 }
 
 // ping calls all nodes, and returns nil when a majority has answered without an error.
-func (e *Engine) ping(ctx context.Context, what string, ping func(ctx context.Context, node int) error) error {
+func (e *engine) ping(ctx context.Context, what string, ping func(ctx context.Context, node int) error) error {
 	if err := e.enter(ctx); err != nil {
 		return fmt.Errorf("quorumlock: %s: %w", what, err)
 	}

@@ -10,7 +10,7 @@ import (
 
 // Release implements lock.Engine. It returns nil when a majority has released the lock, and
 // an error that matches lock.ErrNotHeld when a majority does not have it.
-func (e *Engine) Release(ctx context.Context, r lock.Request) error {
+func (e *engine) Release(ctx context.Context, r lock.Request) error {
 	if err := e.enter(ctx); err != nil {
 		return fmt.Errorf("quorumlock: release: %w", err)
 	}
@@ -49,7 +49,7 @@ func (e *Engine) Release(ctx context.Context, r lock.Request) error {
 }
 
 // releaseAll releases a lock at all nodes, and keeps renewals from acquiring it there again.
-func (e *Engine) releaseAll(ctx context.Context, r lock.Request) <-chan vote {
+func (e *engine) releaseAll(ctx context.Context, r lock.Request) <-chan vote {
 	answers := make(chan vote, len(e.nodes))
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -61,7 +61,7 @@ func (e *Engine) releaseAll(ctx context.Context, r lock.Request) <-chan vote {
 }
 
 // releaseAt releases a lock at one node.
-func (e *Engine) releaseAt(ctx context.Context, node int, r lock.Request) error {
+func (e *engine) releaseAt(ctx context.Context, node int, r lock.Request) error {
 	ctx, cancel := within(ctx, e.cfg.timeout())
 	defer cancel()
 	return call("release", func() error { return e.nodes[node].Release(ctx, r) })

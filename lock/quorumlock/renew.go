@@ -14,7 +14,7 @@ import (
 // Renew implements lock.Engine: each node gets one call. If a majority has a lock and a node does
 // not, Renew acquires it there again, in the background. Such a node may have been started again,
 // or may not have answered the acquire.
-func (e *Engine) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration) []error {
+func (e *engine) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration) []error {
 	timeout, err := e.cfg.timeoutOf(ttl)
 	if err == nil && len(rs) > 0 {
 		err = e.enter(ctx)
@@ -40,7 +40,7 @@ func (e *Engine) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration
 }
 
 // renewAt renews locks at one node, and returns an error for each.
-func (e *Engine) renewAt(ctx context.Context, node int, rs []lock.Request, ttl time.Duration) []error {
+func (e *engine) renewAt(ctx context.Context, node int, rs []lock.Request, ttl time.Duration) []error {
 	var errs []error
 	err := call("renew", func() error {
 		errs = e.nodes[node].Renew(ctx, rs, ttl)
@@ -63,7 +63,7 @@ type renewed struct {
 
 // A renewal is one of several locks at all nodes.
 type renewal struct {
-	e            *Engine
+	e            *engine
 	rs           []lock.Request
 	ttl, timeout time.Duration
 	start        time.Time

@@ -23,7 +23,7 @@ var errNoWaker = errors.New("quorumlock: watch: fewer than a majority of the nod
 // Watch implements lock.Waker. It returns when a majority of nodes will notify of releases. It
 // calls wake when a majority has notified of a release, or 5 milliseconds after the first node
 // has.
-func (e *Engine) Watch(ctx context.Context, key string, wake func()) (stop func(), err error) {
+func (e *engine) Watch(ctx context.Context, key string, wake func()) (stop func(), err error) {
 	if err := e.enter(ctx); err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ import (
 // The marker is read after the acquire, on the same connection: it was set before
 // the release that made way for a grant, so no grant misses it. A grant of a marked
 // lock is released again.
-func (e *Engine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration) (grant lock.Grant, err error) {
+func (e *engine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration) (grant lock.Grant, err error) {
 	if err := lasting.Check("redislock", ttl); err != nil {
 		return lock.Grant{}, err
 	}
@@ -27,7 +27,7 @@ func (e *Engine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration)
 	return grant, err
 }
 
-func (e *Engine) acquire(ctx context.Context, r lock.Request, ttl time.Duration) (lock.Grant, error) {
+func (e *engine) acquire(ctx context.Context, r lock.Request, ttl time.Duration) (lock.Grant, error) {
 	name := e.lockName(r.Key)
 	cmd := &command{
 		script: acquireScript, name: name,
@@ -67,7 +67,7 @@ func (e *Engine) acquire(ctx context.Context, r lock.Request, ttl time.Duration)
 }
 
 // granted reads the answer to an acquire.
-func (e *Engine) granted(cmd *command, key string) (lock.Grant, error) {
+func (e *engine) granted(cmd *command, key string) (lock.Grant, error) {
 	reply, err := cmd.Slice()
 	if err != nil || len(reply) != 3 {
 		return lock.Grant{}, cmd.badReply()

@@ -48,7 +48,7 @@ func BenchmarkCycle(b *testing.B) {
 	}
 }
 
-func withEngine(e *redislock.Engine) func(ctx context.Context, key, owner string) error {
+func withEngine(e redislock.Engine) func(ctx context.Context, key, owner string) error {
 	return func(ctx context.Context, key, owner string) error {
 		h := lock.Request{Key: key, Owner: owner}
 		if _, err := e.Acquire(ctx, h, ttl); err != nil {
@@ -137,7 +137,7 @@ func BenchmarkRenew(b *testing.B) {
 
 // A renewals is an engine that counts renewals.
 type renewals struct {
-	*redislock.Engine
+	redislock.Engine
 	left, failed atomic.Int64
 	done         chan struct{} // closed when left comes down to 0
 }

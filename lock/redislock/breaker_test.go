@@ -27,7 +27,7 @@ func notSent(err error) bool { return errors.Is(err, lock.ErrNotSent) }
 
 // patiently acquires a lock, for so long that a failure tells something about the
 // node.
-func patiently(t *testing.T, e *redislock.Engine) error {
+func patiently(t *testing.T, e redislock.Engine) error {
 	ctx, cancel := context.WithTimeout(t.Context(), 350*time.Millisecond)
 	defer cancel()
 	_, err := e.Acquire(ctx, hold, ttl)

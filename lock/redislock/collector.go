@@ -3,7 +3,7 @@ package redislock
 import "github.com/prometheus/client_golang/prometheus"
 
 // Describe implements prometheus.Collector.
-func (e *Engine) Describe(ch chan<- *prometheus.Desc) {
+func (e *engine) Describe(ch chan<- *prometheus.Desc) {
 	m := e.metrics
 	for _, d := range []*prometheus.Desc{m.requestsDesc, m.breakerDesc, m.watchedDesc, m.connsDesc, m.trackedDesc} {
 		ch <- d
@@ -11,7 +11,7 @@ func (e *Engine) Describe(ch chan<- *prometheus.Desc) {
 }
 
 // Collect implements prometheus.Collector.
-func (e *Engine) Collect(ch chan<- prometheus.Metric) {
+func (e *engine) Collect(ch chan<- prometheus.Metric) {
 	m := e.metrics
 	for s, counts := range m.requests {
 		for r := range results {

@@ -25,8 +25,7 @@ type Config struct {
 	// Defaults to 0.
 	Replicas int
 	// AskStart makes each new connection read the server's run id and uptime by INFO server,
-	// for Engine.Started, which package quorumlock uses. It works only with Open, and with a
-	// single server. The user needs the right to INFO. Defaults to false.
+	// as package quorumlock needs it. It works only with Open, and with a single server. The user needs the right to INFO. Defaults to false.
 	AskStart bool
 	// NoTracking turns off the tracking of held locks: the next renewal then finds the
 	// loss of a lock. With tracking, an engine that holds locks has two more connections

@@ -65,11 +65,11 @@ func TestPrefix(t *testing.T) {
 
 func TestReplicas(t *testing.T) {
 	addrs, shared := teststack.Redis(t), cluster(t)
-	for name, open := range map[string]func(cfg redislock.Config) (*redislock.Engine, error){
-		"open": func(cfg redislock.Config) (*redislock.Engine, error) {
+	for name, open := range map[string]func(cfg redislock.Config) (redislock.Engine, error){
+		"open": func(cfg redislock.Config) (redislock.Engine, error) {
 			return redislock.Open(options(addrs...), cfg)
 		},
-		"new": func(cfg redislock.Config) (*redislock.Engine, error) { return redislock.New(shared, cfg) },
+		"new": func(cfg redislock.Config) (redislock.Engine, error) { return redislock.New(shared, cfg) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			e, err := open(redislock.Config{Replicas: 1})

@@ -18,12 +18,10 @@ import (
 	"github.com/belaygo/belay/lock"
 )
 
-var _ doctor.Diagnoser = (*Engine)(nil)
-
 // Diagnose returns the faults of the servers, and the rights that the engine lacks there. It
 // acquires a lock that no operation uses, for a millisecond, and leaves nothing behind. It is a
 // part of belay.Doctor.
-func (e *Engine) Diagnose(ctx context.Context) []doctor.Finding {
+func (e *engine) Diagnose(ctx context.Context) []doctor.Finding {
 	err := e.Ping(ctx)
 	if kind, ok := errors.AsType[*kindError](err); ok {
 		return []doctor.Finding{doctor.RedisServer.Found("Redis", "the server says: %s", kind.answer).Fixed("%s", kind.hint)}
@@ -50,10 +48,10 @@ func (e *Engine) Diagnose(ctx context.Context) []doctor.Finding {
 
 // addrOf returns the address of a node. That of Sentinel's master is unknown before it
 // was reached.
-func (e *Engine) addrOf(node *redis.Client) string { return cmp.Or(e.topology.addrOf(node), "Redis") }
+func (e *engine) addrOf(node *redis.Client) string { return cmp.Or(e.topology.addrOf(node), "Redis") }
 
 // keyOfEach returns a key that each master has. A master without slots has none.
-func (e *Engine) keyOfEach(ctx context.Context) (map[*redis.Client]string, error) {
+func (e *engine) keyOfEach(ctx context.Context) (map[*redis.Client]string, error) {
 	masters := 1
 	if e.topology.cluster != nil {
 		masters = 0
@@ -82,7 +80,7 @@ func (e *Engine) keyOfEach(ctx context.Context) (map[*redis.Client]string, error
 }
 
 // diagnoseNode tries the engine's requests on the node that has key.
-func (e *Engine) diagnoseNode(ctx context.Context, node *redis.Client, key string) []doctor.Finding {
+func (e *engine) diagnoseNode(ctx context.Context, node *redis.Client, key string) []doctor.Finding {
 	addr := e.addrOf(node)
 	if found := e.diagnoseRights(ctx, node, addr, key); found != nil {
 		return found
@@ -104,7 +102,7 @@ func (e *Engine) diagnoseNode(ctx context.Context, node *redis.Client, key strin
 }
 
 // tryScripts runs each script on the lock of a probe.
-func (e *Engine) tryScripts(ctx context.Context, key string) error {
+func (e *engine) tryScripts(ctx context.Context, key string) error {
 	if err := e.Probe(ctx, key); err != nil {
 		return err
 	}
@@ -122,7 +120,7 @@ func (e *Engine) tryScripts(ctx context.Context, key string) error {
 
 // diagnoseRights runs each command that the engine or its scripts run, on the names that it
 // uses during an outage. Some scripts continue without a command that is forbidden.
-func (e *Engine) diagnoseRights(ctx context.Context, node *redis.Client, addr, key string) []doctor.Finding {
+func (e *engine) diagnoseRights(ctx context.Context, node *redis.Client, addr, key string) []doctor.Finding {
 	name := e.lockName(key)
 	pipe := node.Pipeline()
 	for _, args := range e.commands(name) {
@@ -159,7 +157,7 @@ func (e *Engine) diagnoseRights(ctx context.Context, node *redis.Client, addr, k
 }
 
 // subscribe tries to subscribe to a channel.
-func (e *Engine) subscribe(ctx context.Context, node *redis.Client, channel string, sharded bool) redis.Cmder {
+func (e *engine) subscribe(ctx context.Context, node *redis.Client, channel string, sharded bool) redis.Cmder {
 	sub := e.topology.open(ctx, node)
 	defer sub.Close()
 	listen, command := sub.Subscribe, "subscribe"
@@ -177,7 +175,7 @@ func (e *Engine) subscribe(ctx context.Context, node *redis.Client, channel stri
 var trackingRights = []string{"+client|tracking", "+client|id", "&" + invalidations}
 
 // rightFor returns the rule of an ACL that allows the refused command.
-func (e *Engine) rightFor(cmd redis.Cmder, refusal error) string {
+func (e *engine) rightFor(cmd redis.Cmder, refusal error) string {
 	command, args := cmd.Name(), cmd.Args()
 	switch text := refusal.Error(); {
 	case strings.Contains(text, "channel") && args[1] == invalidations:
@@ -196,7 +194,7 @@ func (e *Engine) rightFor(cmd redis.Cmder, refusal error) string {
 // writes: the keys do not exist, and the arguments of SET, HSET and ZADD are wrong. The server
 // checks the user's rights before the arguments. So an error about the arguments shows that the
 // user may write.
-func (e *Engine) commands(name string) [][]any {
+func (e *engine) commands(name string) [][]any {
 	probe := e.lockName(probeKey(name))
 	marker, line := e.beside("done", name), e.beside("line", name)
 	const me, wrong = "doctor", "wrong"

@@ -18,7 +18,7 @@ import (
 )
 
 // wantFindings checks what Diagnose finds, by lines "severity check" and what these say.
-func wantFindings(t *testing.T, e *redislock.Engine, want map[string]string) {
+func wantFindings(t *testing.T, e redislock.Engine, want map[string]string) {
 	t.Helper()
 	found := e.Diagnose(t.Context())
 	for line, says := range want {

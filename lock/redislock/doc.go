@@ -19,7 +19,7 @@
 // A lock is a hash at the lock's name whose one field is the owner, with an expiry. Java
 // services with Redisson and Go services with Belay exclude and wake each other on the
 // same names. The engine works with a Redis Cluster, a single server, servers under
-// Sentinel, and miniredis. [Engine.Ping] and the first request reject a server of
+// Sentinel, and miniredis. Ping and the first request reject a server of
 // another kind than configured, with [lock.ErrDenied] and the right setting.
 //
 // # Requests
@@ -73,7 +73,7 @@
 //
 // Besides its lock, the key k with the prefix p may have a marker, pbelay_done:{pk}, a
 // line, pbelay_line:{pk}, and a probe, pbelay_probe:{pk}, which expires after a
-// millisecond: [Engine.Probe] writes it during an outage, and [Engine.Diagnose] tries its
+// millisecond: Probe writes it during an outage, and belay.Doctor tries its
 // rights on those names of keys called doctor0, doctor1 and so on. Messages go to
 // redisson_lock__channel:{pk}. A key with a hash tag, as order:{42}:items, gets no braces
 // more: locks with one tag are in one slot. The names of its marker and its line have two
@@ -129,7 +129,7 @@
 // subscribed to its release, stand in a line: a sorted set by the time of each one's first
 // refusal. A release takes the first one out and offers it the lock: the hash gets the
 // field ENGINE:0 for 20 ms. An acquire of that engine takes the offer; to all others, also
-// to Redisson's clients, the lock is held. An offer is no hold: [Engine.Inspect] does not
+// to Redisson's clients, the lock is held. An offer is no hold: Inspect does not
 // return it, and when it expires, the first acquire gets the lock. An engine whose last
 // waiter gives up leaves the line.
 //

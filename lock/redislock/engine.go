@@ -4,14 +4,32 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/belaygo/belay/internal/doctor"
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/internal/ability"
 )
 
-// An Engine is a lock.Engine on Redis, a lock.Waker, a lock.LossWatcher, a lock.Locator, a
-// lock.Pinger and a prometheus.Collector. It is safe for concurrent use.
-type Engine struct {
+// An Engine keeps locks in Redis, and markers. Its metrics are belay_redis_. It is safe for
+// concurrent use.
+//
+// Close also ends the engine's subscriptions on a client that was passed to New. It takes no
+// longer than the client's timeouts. When ctx ends before that, the rest ends in the background.
+type Engine interface {
+	lock.Engine
+	lock.Waker
+	lock.LossWatcher
+	lock.Locator
+	lock.Pinger
+	prometheus.Collector
+
+	doctor.Diagnoser // for belay.Doctor
+	ability.Starter  // for package quorumlock
+}
+
+type engine struct {
 	id       string // in lines
 	client   redis.UniversalClient
 	owned    bool // Close closes client
@@ -27,7 +45,7 @@ type Engine struct {
 
 // place returns the place of a lock: the node that answered or, if that is unknown, the
 // one that should have.
-func (e *Engine) place(name, answered string) lock.Place {
+func (e *engine) place(name, answered string) lock.Place {
 	p := lock.Place{Node: answered, Slot: -1}
 	if e.topology.shards {
 		p.Slot = slot(name)
@@ -43,7 +61,7 @@ func (e *Engine) place(name, answered string) lock.Place {
 
 // holderOf returns the holder in a script's reply. An ms of 0 means less than a
 // millisecond, and a negative one that the lock does not expire or does not exist.
-func (e *Engine) holderOf(cmd *command, owner string, ms int64) lock.Holder {
+func (e *engine) holderOf(cmd *command, owner string, ms int64) lock.Holder {
 	if ms == 0 {
 		ms = 1
 	}

@@ -85,9 +85,9 @@ func load(t *testing.T, keys []string, cycle func(key string) error) (cycles *at
 	}
 }
 
-func cycle(e *redislock.Engine, h lock.Request) error { return cycleWithin(time.Second, e, h) }
+func cycle(e redislock.Engine, h lock.Request) error { return cycleWithin(time.Second, e, h) }
 
-func cycleWithin(limit time.Duration, e *redislock.Engine, h lock.Request) error {
+func cycleWithin(limit time.Duration, e redislock.Engine, h lock.Request) error {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	if _, err := e.Acquire(ctx, h, ttl); err != nil {
@@ -191,7 +191,7 @@ func lease(t *testing.T, l *lock.Locker, key string) *lock.Lease {
 
 // awaitWakeUps waits until releases ring the bell: the subscription moves
 // within a second or two.
-func awaitWakeUps(t *testing.T, e *redislock.Engine, key string, b bell) {
+func awaitWakeUps(t *testing.T, e redislock.Engine, key string, b bell) {
 	t.Helper()
 	h := lock.Request{Key: key, Owner: "me:1"}
 	for len(b) > 0 {

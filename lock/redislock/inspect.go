@@ -7,7 +7,7 @@ import (
 )
 
 // Inspect implements lock.Engine. It retries as Acquire does.
-func (e *Engine) Inspect(ctx context.Context, key string) (holder lock.Holder, err error) {
+func (e *engine) Inspect(ctx context.Context, key string) (holder lock.Holder, err error) {
 	err = e.withRetry(ctx, e.lockName(key), func(ctx context.Context) error {
 		holder, err = e.inspect(ctx, key)
 		return err
@@ -16,7 +16,7 @@ func (e *Engine) Inspect(ctx context.Context, key string) (holder lock.Holder, e
 	return holder, err
 }
 
-func (e *Engine) inspect(ctx context.Context, key string) (lock.Holder, error) {
+func (e *engine) inspect(ctx context.Context, key string) (lock.Holder, error) {
 	cmd := &command{script: inspectScript, name: e.lockName(key)}
 	if err := e.run(ctx, cmd); err != nil {
 		return lock.Holder{}, err

@@ -47,7 +47,7 @@ var pingKeys = sync.OnceValue(func() (keys []string) {
 
 // ping returns nil if the server answers. A client for no cluster also queries keys: a
 // Sentinel and a node of a cluster answer a PING as any server does.
-func (e *Engine) ping(ctx context.Context) error {
+func (e *engine) ping(ctx context.Context) error {
 	if e.topology.cluster != nil {
 		return e.client.Ping(ctx).Err()
 	}

@@ -15,7 +15,7 @@ import (
 const leaveTime = time.Second
 
 // lineOf returns the name of a lock's line, or nothing if the user may not use lines.
-func (e *Engine) lineOf(name string) string {
+func (e *engine) lineOf(name string) string {
 	if e.noLines.Load() {
 		return ""
 	}
@@ -35,7 +35,7 @@ func lineRefused(cmd *command, err error) bool {
 
 // executed returns err, the result of a second attempt without the line. If the user may use
 // the lock, but not its line, the engine uses no line from now on.
-func (e *Engine) executed(err, refusal error) error {
+func (e *engine) executed(err, refusal error) error {
 	if err == nil && denied(refusal) {
 		e.noLines.Store(true)
 	}
@@ -50,7 +50,7 @@ func isOffer(owner string) bool { return strings.HasSuffix(owner, offered) }
 
 // leaveLine leaves the line of a lock, and releases the lock if it is offered to this
 // engine already. If leaveLine fails, the others lose 20 ms.
-func (e *Engine) leaveLine(ctx context.Context, name string) {
+func (e *engine) leaveLine(ctx context.Context, name string) {
 	ctx, cancel := context.WithTimeout(ctx, leaveTime)
 	defer cancel()
 	_ = background.Do(nil, "redislock: leave the line of a lock", func() error {

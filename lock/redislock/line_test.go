@@ -27,7 +27,7 @@ func inLine(tb testing.TB, c redis.UniversalClient, key string) int64 {
 }
 
 // waiter acquires a lock, reports it and releases it.
-func waiter(t *testing.T, e *redislock.Engine, key string, got func()) (done chan error) {
+func waiter(t *testing.T, e redislock.Engine, key string, got func()) (done chan error) {
 	l := newLocker(t, e, lock.Config{})
 	done = make(chan error, 1)
 	go func() {
@@ -269,7 +269,7 @@ func testMigrationOffered(t *testing.T, c *ownCluster) {
 	s := c.shardOf(key)
 	target := c.otherMaster(s)
 	acquire(t, e, lock.Request{Key: key, Owner: "me:1"})
-	for _, waiting := range []*redislock.Engine{next, last} {
+	for _, waiting := range []redislock.Engine{next, last} {
 		watch(t, waiting, key)
 		_, err := waiting.Acquire(t.Context(), lock.Request{Key: key, Owner: "waiting:1", Waits: true}, ttl)
 		wantHeld(t, err, "me:1")

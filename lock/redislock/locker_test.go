@@ -152,9 +152,9 @@ func TestLocate(t *testing.T) {
 func TestLocateAsksNobody(t *testing.T) {
 	n := newNode(t)
 	n.reply = func([]string) string { return granted["acquire"] }
-	for name, open := range map[string]func(*redis.UniversalOptions) *redislock.Engine{
-		"own client": func(o *redis.UniversalOptions) *redislock.Engine { return openWith(t, o) },
-		"the user's client": func(o *redis.UniversalOptions) *redislock.Engine {
+	for name, open := range map[string]func(*redis.UniversalOptions) redislock.Engine{
+		"own client": func(o *redis.UniversalOptions) redislock.Engine { return openWith(t, o) },
+		"the user's client": func(o *redis.UniversalOptions) redislock.Engine {
 			c := redis.NewClusterClient(o.Cluster())
 			t.Cleanup(func() { _ = c.Close() })
 			return openOn(t, c)

@@ -25,13 +25,13 @@ func TestContractOnCluster(t *testing.T) {
 // The engine and its server are connected by what may fail, so they name two addresses.
 func TestContractOnSingleServer(t *testing.T) {
 	server := teststack.StartRedis(t, teststack.Volatile)
-	plain := func(t *testing.T, addr string) *redislock.Engine {
+	plain := func(t *testing.T, addr string) redislock.Engine {
 		client := redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true})
 		t.Cleanup(func() { _ = client.Close() })
 		return openOn(t, client)
 	}
-	own := func(t *testing.T, addr string) *redislock.Engine { return openURL(t, "redis://"+addr) }
-	for name, open := range map[string]func(t *testing.T, addr string) *redislock.Engine{"plain client": plain, "own client": own} {
+	own := func(t *testing.T, addr string) redislock.Engine { return openURL(t, "redis://"+addr) }
+	for name, open := range map[string]func(t *testing.T, addr string) redislock.Engine{"plain client": plain, "own client": own} {
 		t.Run(name, func(t *testing.T) {
 			locktest.Test(t, func(t *testing.T) locktest.Setup {
 				link := locktest.NewLink(t, server.Addr)

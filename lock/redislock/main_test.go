@@ -48,7 +48,7 @@ const (
 )
 
 // open returns an engine on the cluster of the stack, or on other addresses.
-func open(tb testing.TB, addrs ...string) *redislock.Engine {
+func open(tb testing.TB, addrs ...string) redislock.Engine {
 	tb.Helper()
 	if len(addrs) == 0 {
 		addrs = teststack.Redis(tb)
@@ -56,7 +56,7 @@ func open(tb testing.TB, addrs ...string) *redislock.Engine {
 	return openWith(tb, &redis.UniversalOptions{Addrs: addrs, IsClusterMode: true})
 }
 
-func openWith(tb testing.TB, opts *redis.UniversalOptions, cfg ...redislock.Config) *redislock.Engine {
+func openWith(tb testing.TB, opts *redis.UniversalOptions, cfg ...redislock.Config) redislock.Engine {
 	tb.Helper()
 	e, err := redislock.Open(opts, one(cfg))
 	if err != nil {
@@ -68,7 +68,7 @@ func openWith(tb testing.TB, opts *redis.UniversalOptions, cfg ...redislock.Conf
 
 func clusterURL(addrs []string) string { return "redis+cluster://" + strings.Join(addrs, ",") }
 
-func openURL(tb testing.TB, url string, cfg ...redislock.Config) *redislock.Engine {
+func openURL(tb testing.TB, url string, cfg ...redislock.Config) redislock.Engine {
 	tb.Helper()
 	opts, err := redislock.ParseURL(url)
 	if err != nil {
@@ -117,7 +117,7 @@ func newLocker(tb testing.TB, engine lock.Engine, cfg lock.Config) *lock.Locker 
 	return l
 }
 
-func acquire(tb testing.TB, e *redislock.Engine, h lock.Request) lock.Grant {
+func acquire(tb testing.TB, e redislock.Engine, h lock.Request) lock.Grant {
 	tb.Helper()
 	grant, err := e.Acquire(tb.Context(), h, ttl)
 	if err != nil {
@@ -126,7 +126,7 @@ func acquire(tb testing.TB, e *redislock.Engine, h lock.Request) lock.Grant {
 	return grant
 }
 
-func release(tb testing.TB, e *redislock.Engine, h lock.Request) {
+func release(tb testing.TB, e redislock.Engine, h lock.Request) {
 	tb.Helper()
 	if err := e.Release(tb.Context(), h); err != nil {
 		tb.Errorf("Release: %v", err)

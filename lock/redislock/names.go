@@ -3,12 +3,12 @@ package redislock
 import "strings"
 
 // lockName is the name of a key's lock in Redis.
-func (e *Engine) lockName(key string) string { return e.cfg.Prefix + key }
+func (e *engine) lockName(key string) string { return e.cfg.Prefix + key }
 
 // beside returns the name of another key of a lock, such as its marker: in the lock's
 // slot, and under the engine's prefix, for users with no other rights. The locks a and {a}
 // have different names.
-func (e *Engine) beside(what, name string) string {
+func (e *engine) beside(what, name string) string {
 	if strings.Contains(name, "{") {
 		return e.cfg.Prefix + "belay_" + what + "::" + name
 	}

@@ -208,7 +208,7 @@ func newProxy(tb testing.TB, first string) *proxy {
 }
 
 // openThrough returns an engine all of whose connections go through p.
-func openThrough(tb testing.TB, p *proxy) *redislock.Engine {
+func openThrough(tb testing.TB, p *proxy) redislock.Engine {
 	tb.Helper()
 	e, err := redislock.Open(&redis.UniversalOptions{IsClusterMode: true, Addrs: []string{p.first}, Dialer: p.dial}, redislock.Config{})
 	if err != nil {

@@ -15,16 +15,16 @@ import (
 var hold = lock.Request{Key: "k", Owner: "me:1"}
 
 // requests are the methods of an engine, for tests that hold for each.
-var requests = map[string]func(context.Context, *redislock.Engine) error{
-	"acquire": func(ctx context.Context, e *redislock.Engine) error {
+var requests = map[string]func(context.Context, redislock.Engine) error{
+	"acquire": func(ctx context.Context, e redislock.Engine) error {
 		_, err := e.Acquire(ctx, hold, ttl)
 		return err
 	},
-	"renew": func(ctx context.Context, e *redislock.Engine) error {
+	"renew": func(ctx context.Context, e redislock.Engine) error {
 		return e.Renew(ctx, []lock.Request{hold}, ttl)[0]
 	},
-	"release": func(ctx context.Context, e *redislock.Engine) error { return e.Release(ctx, hold) },
-	"inspect": func(ctx context.Context, e *redislock.Engine) error {
+	"release": func(ctx context.Context, e redislock.Engine) error { return e.Release(ctx, hold) },
+	"inspect": func(ctx context.Context, e redislock.Engine) error {
 		_, err := e.Inspect(ctx, hold.Key)
 		return err
 	},

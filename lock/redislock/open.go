@@ -16,23 +16,27 @@ import (
 // New returns an engine on the caller's client: for a cluster, a single server, or
 // servers under Sentinel. The caller closes the client, after the engine. Such a client
 // needs the options that the package documentation names to get through a failover.
-func New(client redis.UniversalClient, cfg Config) (*Engine, error) {
+func New(client redis.UniversalClient, cfg Config) (Engine, error) {
 	if isnil.Value(client) {
 		return nil, errors.New("redislock: client is nil")
 	}
 	if cfg.AskStart {
 		return nil, errors.New("redislock: Config.AskStart works only with Open, not with New")
 	}
-	return newEngine(client, cfg)
+	e, err := newEngine(client, cfg)
+	if err != nil {
+		return nil, err
+	}
+	return e, nil
 }
 
-func newEngine(client redis.UniversalClient, cfg Config) (*Engine, error) {
+func newEngine(client redis.UniversalClient, cfg Config) (*engine, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err
 	}
 	topology := newTopology(client)
-	e := &Engine{
+	e := &engine{
 		id:       uuid.NewString(),
 		client:   client,
 		cfg:      cfg,
@@ -56,7 +60,7 @@ func newEngine(client redis.UniversalClient, cfg Config) (*Engine, error) {
 // in a failover: timeouts of at most a second that also end with the caller's context, one dial per
 // attempt, no reads from replicas, and on a cluster a slot map that is reloaded each second and
 // whenever a dial fails.
-func Open(opts *redis.UniversalOptions, cfg Config) (*Engine, error) {
+func Open(opts *redis.UniversalOptions, cfg Config) (Engine, error) {
 	var asked *starts
 	if cfg.AskStart && opts != nil {
 		asked = new(starts)
@@ -86,17 +90,9 @@ func Open(opts *redis.UniversalOptions, cfg Config) (*Engine, error) {
 	return e, nil
 }
 
-var (
-	_ lock.Engine      = (*Engine)(nil)
-	_ lock.Waker       = (*Engine)(nil)
-	_ lock.LossWatcher = (*Engine)(nil)
-	_ lock.Locator     = (*Engine)(nil)
-	_ lock.Pinger      = (*Engine)(nil)
-)
-
 // Ping implements lock.Pinger: it returns nil if Redis answers, and is of the kind that the
 // client is for.
-func (e *Engine) Ping(ctx context.Context) error {
+func (e *engine) Ping(ctx context.Context) error {
 	if err := e.topology.explain(e.ping(ctx)); err != nil {
 		return fmt.Errorf("ping redis: %w", err)
 	}
@@ -105,13 +101,13 @@ func (e *Engine) Ping(ctx context.Context) error {
 
 // Watch implements lock.Waker. It returns when the server has confirmed the
 // subscription, or an error after a second.
-func (e *Engine) Watch(ctx context.Context, key string, wake func()) (stop func(), err error) {
+func (e *engine) Watch(ctx context.Context, key string, wake func()) (stop func(), err error) {
 	return e.waker.watch(ctx, e.lockName(key), wake)
 }
 
 // WatchLoss implements lock.LossWatcher by the tracking of client-side caching. It does
 // nothing with Config.NoTracking, or if the server refuses to track keys.
-func (e *Engine) WatchLoss(r lock.Request, lost func()) (stop func()) {
+func (e *engine) WatchLoss(r lock.Request, lost func()) (stop func()) {
 	if e.tracker == nil {
 		return func() {}
 	}
@@ -120,7 +116,7 @@ func (e *Engine) WatchLoss(r lock.Request, lost func()) (stop func()) {
 
 // Locate implements lock.Locator. The node is not known before the client has its first
 // slot map, which the first request loads.
-func (e *Engine) Locate(key string) lock.Place {
+func (e *engine) Locate(key string) lock.Place {
 	return e.place(e.lockName(key), "")
 }
 
@@ -128,7 +124,7 @@ func (e *Engine) Locate(key string) lock.Place {
 // and closes the client that Open made. Close the Locker first. Close takes no longer
 // than the client's timeouts. When ctx ends before that, Close returns ctx's error, and
 // the rest ends in the background.
-func (e *Engine) Close(ctx context.Context) error {
+func (e *engine) Close(ctx context.Context) error {
 	closed := make(chan error, 1)
 	go func() { closed <- background.Do(nil, "redislock: close", e.close) }()
 	select {
@@ -139,7 +135,7 @@ func (e *Engine) Close(ctx context.Context) error {
 	}
 }
 
-func (e *Engine) close() error {
+func (e *engine) close() error {
 	e.waker.stop()
 	if e.tracker != nil {
 		e.tracker.stop()

@@ -19,7 +19,7 @@ import (
 )
 
 // openOn returns an engine on a client of the test's own.
-func openOn(tb testing.TB, c redis.UniversalClient, cfg ...redislock.Config) *redislock.Engine {
+func openOn(tb testing.TB, c redis.UniversalClient, cfg ...redislock.Config) redislock.Engine {
 	tb.Helper()
 	e, err := redislock.New(c, one(cfg))
 	if err != nil {

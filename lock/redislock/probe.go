@@ -12,7 +12,7 @@ const probeOwner = "probe:0"
 
 // Probe implements lock.Pinger: it acquires a lock of a millisecond in key's slot, on
 // Config.Replicas replicas, too.
-func (e *Engine) Probe(ctx context.Context, key string) error {
+func (e *engine) Probe(ctx context.Context, key string) error {
 	r := lock.Request{Key: probeKey(e.lockName(key)), Owner: probeOwner}
 	_, err := e.Acquire(ctx, r, time.Millisecond)
 	return err

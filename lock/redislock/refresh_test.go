@@ -18,7 +18,7 @@ import (
 // A takeover is a cluster of two: next is about to have the locks of old, which
 // is gone. The engine has found out the latter, but not the former.
 type takeover struct {
-	*redislock.Engine
+	redislock.Engine
 	old, next *node
 	gone      atomic.Bool
 }

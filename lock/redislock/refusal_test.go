@@ -273,7 +273,7 @@ func TestDeniedClient(t *testing.T) {
 
 // wantNothingLeft checks that a Locker on e gets an error that matches want at once,
 // and has nothing left to do then.
-func wantNothingLeft(t *testing.T, e *redislock.Engine, want error) {
+func wantNothingLeft(t *testing.T, e redislock.Engine, want error) {
 	t.Helper()
 	l, err := lock.New(e, lock.Config{TTL: time.Hour})
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // Release implements lock.Engine. A marker lasts a millisecond at least.
-func (e *Engine) Release(ctx context.Context, r lock.Request) error {
+func (e *engine) Release(ctx context.Context, r lock.Request) error {
 	if r.Mark > 0 {
 		r.Mark = max(r.Mark, time.Millisecond)
 	}
@@ -19,7 +19,7 @@ func (e *Engine) Release(ctx context.Context, r lock.Request) error {
 	return err
 }
 
-func (e *Engine) release(ctx context.Context, r lock.Request) error {
+func (e *engine) release(ctx context.Context, r lock.Request) error {
 	cmd := e.releaseOf(e.lockName(r.Key), r, "")
 	if err := e.run(ctx, cmd); err != nil {
 		return err
@@ -29,7 +29,7 @@ func (e *Engine) release(ctx context.Context, r lock.Request) error {
 
 // releaseOf returns the release of a lock. It takes the engine with the id leaves, if
 // any, out of the lock's line.
-func (e *Engine) releaseOf(name string, r lock.Request, leaves string) *command {
+func (e *engine) releaseOf(name string, r lock.Request, leaves string) *command {
 	tells := channel(name)
 	if r.Quiet {
 		tells = ""
@@ -45,7 +45,7 @@ func (e *Engine) releaseOf(name string, r lock.Request, leaves string) *command 
 }
 
 // undoAcquire releases a lock that was granted, but must not be used.
-func (e *Engine) undoAcquire(ctx context.Context, r lock.Request) error {
+func (e *engine) undoAcquire(ctx context.Context, r lock.Request) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	if err := e.release(ctx, r); err != nil && !errors.Is(err, lock.ErrNotHeld) {

@@ -10,7 +10,7 @@ import (
 )
 
 // Renew implements lock.Engine. The ttl is at least a millisecond.
-func (e *Engine) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration) []error {
+func (e *engine) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration) []error {
 	if err := lasting.Check("redislock", ttl); err != nil {
 		return slices.Repeat([]error{err}, len(rs))
 	}

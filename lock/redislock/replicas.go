@@ -16,7 +16,7 @@ const replicaTime = 500 * time.Millisecond
 
 // runReplicated sends cmd and waits for replicas. It returns few if fewer than
 // Config.Replicas have confirmed cmd's writes.
-func (e *Engine) runReplicated(ctx context.Context, cmd *command) (few, err error) {
+func (e *engine) runReplicated(ctx context.Context, cmd *command) (few, err error) {
 	wait, err := e.runAndWait(ctx, cmd)
 	if lineRefused(cmd, err) {
 		refusal := err
@@ -37,7 +37,7 @@ func (e *Engine) runReplicated(ctx context.Context, cmd *command) (few, err erro
 }
 
 // undoUnreplicated releases a lock that too few replicas have.
-func (e *Engine) undoUnreplicated(ctx context.Context, r lock.Request, few error) error {
+func (e *engine) undoUnreplicated(ctx context.Context, r lock.Request, few error) error {
 	if err := e.undoAcquire(ctx, r); err != nil {
 		return fmt.Errorf("%w: %w", few, err)
 	}
@@ -46,7 +46,7 @@ func (e *Engine) undoUnreplicated(ctx context.Context, r lock.Request, few error
 
 // runAndWait sends cmd and then WAIT on one connection, because WAIT covers only that
 // connection's writes. The error is that of cmd.
-func (e *Engine) runAndWait(ctx context.Context, cmd *command) (wait *redis.Cmd, err error) {
+func (e *engine) runAndWait(ctx context.Context, cmd *command) (wait *redis.Cmd, err error) {
 	cmd.prepare(ctx, false)
 	err = e.sender.on(ctx, cmd.name, func(node *redis.Client) (err error) {
 		wait, err = e.exchange(ctx, node, cmd, false)
@@ -71,7 +71,7 @@ func (e *Engine) runAndWait(ctx context.Context, cmd *command) (wait *redis.Cmd,
 }
 
 // exchange sends cmd and WAIT to node. It returns WAIT and the error of cmd.
-func (e *Engine) exchange(ctx context.Context, node *redis.Client, cmd *command, asking bool) (*redis.Cmd, error) {
+func (e *engine) exchange(ctx context.Context, node *redis.Client, cmd *command, asking bool) (*redis.Cmd, error) {
 	pipe := node.Pipeline()
 	if asking {
 		pipe.Do(ctx, "asking")

@@ -21,7 +21,7 @@ const requestTime = 5 * time.Second
 // withRetry makes attempts for up to a second while Redis cannot be reached or rejects
 // requests unexecuted, as it does during a failover. A node that does not answer fails
 // the request only if the lock is still there.
-func (e *Engine) withRetry(ctx context.Context, name string, attempt func(context.Context) error) error {
+func (e *engine) withRetry(ctx context.Context, name string, attempt func(context.Context) error) error {
 	bounded, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
 	err := e.retry(bounded, name, attempt)
@@ -31,7 +31,7 @@ func (e *Engine) withRetry(ctx context.Context, name string, attempt func(contex
 	return err
 }
 
-func (e *Engine) retry(ctx context.Context, name string, attempt func(context.Context) error) error {
+func (e *engine) retry(ctx context.Context, name string, attempt func(context.Context) error) error {
 	until := time.Now().Add(retryTime)
 	refreshed := false
 	for pause := shortPause; ; {

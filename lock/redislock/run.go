@@ -7,7 +7,7 @@ import (
 )
 
 // run sends cmd and waits for its answer.
-func (e *Engine) run(ctx context.Context, cmd *command) error {
+func (e *engine) run(ctx context.Context, cmd *command) error {
 	err := e.execute(ctx, cmd)
 	if lineRefused(cmd, err) {
 		err = e.executed(e.execute(ctx, cmd), err)
@@ -16,7 +16,7 @@ func (e *Engine) run(ctx context.Context, cmd *command) error {
 }
 
 // execute sends cmd by its hash, and by its source if the node does not know that.
-func (e *Engine) execute(ctx context.Context, cmd *command) error {
+func (e *engine) execute(ctx context.Context, cmd *command) error {
 	cmd.prepare(ctx, false)
 	err := e.sender.send(ctx, cmd)
 	if err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") { // it allocates for no error, too
@@ -27,7 +27,7 @@ func (e *Engine) execute(ctx context.Context, cmd *command) error {
 }
 
 // runAll sends cmds in a pipeline. Each carries its own error.
-func (e *Engine) runAll(ctx context.Context, cmds []*command) {
+func (e *engine) runAll(ctx context.Context, cmds []*command) {
 	for _, cmd := range cmds {
 		cmd.prepare(ctx, false)
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // handOver takes and releases a lock, of which a watcher hears.
-func handOver(t *testing.T, e *redislock.Engine) lock.Place {
+func handOver(t *testing.T, e redislock.Engine) lock.Place {
 	t.Helper()
 	b, _ := watch(t, e, hold.Key)
 	grant := acquire(t, e, hold)
@@ -44,14 +44,14 @@ func TestSingleRedis(t *testing.T) {
 
 func TestSentinel(t *testing.T) {
 	t.Parallel()
-	on := func(dial func(*redis.FailoverOptions) redis.UniversalClient) func(*testing.T, []string, ...redislock.Config) *redislock.Engine {
-		return func(t *testing.T, addrs []string, cfg ...redislock.Config) *redislock.Engine {
+	on := func(dial func(*redis.FailoverOptions) redis.UniversalClient) func(*testing.T, []string, ...redislock.Config) redislock.Engine {
+		return func(t *testing.T, addrs []string, cfg ...redislock.Config) redislock.Engine {
 			client := dial(&redis.FailoverOptions{MasterName: "locks", SentinelAddrs: addrs})
 			t.Cleanup(func() { _ = client.Close() })
 			return openOn(t, client, cfg...)
 		}
 	}
-	for name, open := range map[string]func(*testing.T, []string, ...redislock.Config) *redislock.Engine{
+	for name, open := range map[string]func(*testing.T, []string, ...redislock.Config) redislock.Engine{
 		"client":         on(func(o *redis.FailoverOptions) redis.UniversalClient { return redis.NewFailoverClient(o) }),
 		"cluster client": on(func(o *redis.FailoverOptions) redis.UniversalClient { return redis.NewFailoverClusterClient(o) }),
 		"own client":     openSentinel,
@@ -87,7 +87,7 @@ func TestSentinel(t *testing.T) {
 	}
 }
 
-func openSentinel(t *testing.T, addrs []string, cfg ...redislock.Config) *redislock.Engine {
+func openSentinel(t *testing.T, addrs []string, cfg ...redislock.Config) redislock.Engine {
 	return openURL(t, "redis+sentinel://"+strings.Join(addrs, ",")+"/locks", cfg...)
 }
 

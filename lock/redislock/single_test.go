@@ -15,7 +15,7 @@ import (
 )
 
 // single returns an engine on a Redis that is no cluster.
-func single(t *testing.T, cfg ...redislock.Config) (*redislock.Engine, *miniredis.Miniredis) {
+func single(t *testing.T, cfg ...redislock.Config) (redislock.Engine, *miniredis.Miniredis) {
 	t.Helper()
 	server := miniredis.RunT(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr()})

@@ -15,11 +15,11 @@ import (
 // Started returns when the server started, or a time up to some seconds later, by the clock of this
 // process. For a server that replaces another one, that is the time of its first connection. For
 // the first server it is computed from its uptime, and too early if the server's clock was set
-// since it started. Started implements quorumlock.Starter: after a request has been answered, the
+// since it started. Started implements ability.Starter: after a request has been answered, the
 // time is that of the server that answered, or of one that started later. It is zero until a server
 // has answered. Started returns an error unless Config.AskStart is set. It does not block, and is
 // safe for concurrent use.
-func (e *Engine) Started() (time.Time, error) {
+func (e *engine) Started() (time.Time, error) {
 	if e.starts == nil {
 		return time.Time{}, errors.New("redislock: Config.AskStart is not set")
 	}

@@ -25,7 +25,7 @@ import (
 const longTTL = 24 * time.Hour
 
 // holdTracked acquires locks, and waits until the servers report their loss.
-func holdTracked(tb testing.TB, e *redislock.Engine, l *lock.Locker, keys ...string) []*lock.Lease {
+func holdTracked(tb testing.TB, e redislock.Engine, l *lock.Locker, keys ...string) []*lock.Lease {
 	tb.Helper()
 	leases := acquireAll(tb, l, keys...)
 	waitTracked(tb, e, len(keys))
@@ -57,12 +57,12 @@ func numbered(prefix string, n int) (keys []string) {
 	return keys
 }
 
-func waitTracked(tb testing.TB, e *redislock.Engine, n int) {
+func waitTracked(tb testing.TB, e redislock.Engine, n int) {
 	tb.Helper()
 	testwait.Until(tb, fmt.Sprint(n, " locks are tracked"), func() bool { return tracked(tb, e) == n })
 }
 
-func tracked(tb testing.TB, e *redislock.Engine) int {
+func tracked(tb testing.TB, e redislock.Engine) int {
 	tb.Helper()
 	return int(testmetric.Sum(tb, e, "belay_redis_tracked"))
 }
@@ -153,7 +153,7 @@ func TestLossIsReportedToEachClient(t *testing.T) {
 	defer client.Close()
 	p := startPair(t)
 	for name, c := range map[string]struct {
-		e      *redislock.Engine
+		e      redislock.Engine
 		server *teststack.RedisServer
 	}{
 		"New":      {openOn(t, client), server},

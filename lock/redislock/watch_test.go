@@ -37,7 +37,7 @@ func (b bell) wait(tb testing.TB, why string) {
 }
 
 // watch has the bell rung when key may be free.
-func watch(tb testing.TB, e *redislock.Engine, key string) (b bell, stop func()) {
+func watch(tb testing.TB, e redislock.Engine, key string) (b bell, stop func()) {
 	tb.Helper()
 	b = make(bell, 1000)
 	testwait.Until(tb, "the channel is subscribed to", func() (ok bool) { // a node may have a fault behind it
@@ -123,7 +123,7 @@ func TestQuietRelease(t *testing.T) {
 // would sleep for half a second and more.
 func TestNoWakeUpIsLost(t *testing.T) {
 	const rounds = 200
-	engines := []*redislock.Engine{open(t), open(t)}
+	engines := []redislock.Engine{open(t), open(t)}
 	key := teststack.Key(t, "to and fro")
 	var bells []bell
 	for _, e := range engines {

@@ -34,7 +34,7 @@ type request struct {
 }
 
 // openWired returns an engine whose connections go through a wire.
-func openWired(t *testing.T) (*redislock.Engine, *wire) {
+func openWired(t *testing.T) (redislock.Engine, *wire) {
 	t.Helper()
 	w := &wire{caught: make(chan *request, 1)}
 	opts := options(teststack.Redis(t)...)
@@ -146,7 +146,7 @@ func (c *wiredConn) Close() error {
 }
 
 // free waits until nobody holds key, far sooner than it would expire.
-func free(t *testing.T, e *redislock.Engine, key string) {
+func free(t *testing.T, e redislock.Engine, key string) {
 	t.Helper()
 	testwait.Until(t, key+" is free", func() bool {
 		h, err := e.Inspect(t.Context(), key)

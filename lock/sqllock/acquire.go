@@ -15,7 +15,7 @@ import (
 // second statement reads the owner. A marker is read after the grant, because it was set
 // before the release that made way for the grant; a grant of a marked lock is released
 // again.
-func (e *Engine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration) (lock.Grant, error) {
+func (e *engine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration) (lock.Grant, error) {
 	if err := checkRequest(r); err != nil {
 		return lock.Grant{}, err
 	}
@@ -39,7 +39,7 @@ func (e *Engine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration)
 }
 
 // acquire returns the token of a grant, or 0.
-func (e *Engine) acquire(ctx context.Context, r lock.Request, ttl time.Duration) (token int64, err error) {
+func (e *engine) acquire(ctx context.Context, r lock.Request, ttl time.Duration) (token int64, err error) {
 	const what = "acquire"
 	if err := e.checkKeys(ctx); err != nil {
 		return 0, err
@@ -59,7 +59,7 @@ func (e *Engine) acquire(ctx context.Context, r lock.Request, ttl time.Duration)
 }
 
 // holder returns the holder of a key, as far as it can be read.
-func (e *Engine) holder(ctx context.Context, key string) lock.Holder {
+func (e *engine) holder(ctx context.Context, key string) lock.Holder {
 	h, err := e.Inspect(ctx, key)
 	if err != nil {
 		return lock.Holder{Place: e.place()}
@@ -68,7 +68,7 @@ func (e *Engine) holder(ctx context.Context, key string) lock.Holder {
 }
 
 // Inspect implements lock.Engine.
-func (e *Engine) Inspect(ctx context.Context, key string) (lock.Holder, error) {
+func (e *engine) Inspect(ctx context.Context, key string) (lock.Holder, error) {
 	h := lock.Holder{Place: e.place()}
 	err := e.query(ctx, "inspect", "SELECT owner, until_us - {now} FROM belay_lock WHERE name = ? AND NOT "+isFree, []any{[]byte(key)},
 		func(scan sqldb.Scan) error {
@@ -84,7 +84,7 @@ func (e *Engine) Inspect(ctx context.Context, key string) (lock.Holder, error) {
 }
 
 // undo releases a lock that was granted, but must not be used.
-func (e *Engine) undo(ctx context.Context, r lock.Request) error {
+func (e *engine) undo(ctx context.Context, r lock.Request) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	if err := e.release(ctx, r); err != nil && !errors.Is(err, lock.ErrNotHeld) {

@@ -8,15 +8,12 @@ import (
 
 	"github.com/belaygo/belay/internal/sqldb"
 	"github.com/belaygo/belay/lock"
-	"github.com/belaygo/belay/lock/switchlock"
 )
 
-var _ switchlock.Adopter = (*Engine)(nil)
-
-// Adopt implements switchlock.Adopter. Two statements acquire up to 256 locks: the first takes
+// Adopt implements ability.Adopter. Two statements acquire up to 256 locks: the first takes
 // those that no other owner has, and the second renews them. The answer to the second shows which
 // locks were taken. The error for a lock that was not taken matches lock.ErrNotHeld.
-func (e *Engine) Adopt(ctx context.Context, rs []lock.Request, ttl time.Duration) []error {
+func (e *engine) Adopt(ctx context.Context, rs []lock.Request, ttl time.Duration) []error {
 	errs := make([]error, 0, len(rs))
 	for some := range slices.Chunk(rs, batch) {
 		if err := e.adopt(ctx, some, ttl); err != nil {
@@ -28,7 +25,7 @@ func (e *Engine) Adopt(ctx context.Context, rs []lock.Request, ttl time.Duration
 	return errs
 }
 
-func (e *Engine) adopt(ctx context.Context, rs []lock.Request, ttl time.Duration) error {
+func (e *engine) adopt(ctx context.Context, rs []lock.Request, ttl time.Duration) error {
 	if err := e.checkKeys(ctx); err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/redislock"
+	"github.com/belaygo/belay/lock/sqllock"
 )
 
 // Each caller takes and releases a lock of its own: in each database, and in Redis.
@@ -83,7 +84,7 @@ func BenchmarkPoller(b *testing.B) {
 			migrate(b, dsn)
 			e := open(b, dsn)
 			var polls atomic.Int64
-			e.OnPoll(func(int) { polls.Add(1) })
+			sqllock.OnPoll(e, func(int) { polls.Add(1) })
 			for i := range keys {
 				r := lock.Request{Key: fmt.Sprint("k", i), Owner: "me:1"}
 				acquire(b, e, r, time.Hour)

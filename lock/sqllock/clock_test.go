@@ -41,7 +41,7 @@ func newClock(t *testing.T) *teststack.Clock {
 }
 
 // awaitClock waits until the server's clock is off by so much.
-func awaitClock(t *testing.T, e *sqllock.Engine, off time.Duration) {
+func awaitClock(t *testing.T, e sqllock.Engine, off time.Duration) {
 	t.Helper()
 	testwait.Until(t, "its clock is set", func() bool {
 		r := lock.Request{Key: "clock" + time.Now().String(), Owner: "me:1"}
@@ -53,7 +53,7 @@ func awaitClock(t *testing.T, e *sqllock.Engine, off time.Duration) {
 	})
 }
 
-func setForward(t *testing.T, e, other *sqllock.Engine, c *teststack.Clock) (last int64) {
+func setForward(t *testing.T, e, other sqllock.Engine, c *teststack.Clock) (last int64) {
 	t.Helper()
 	holder := newLocker(t, e, lock.Config{TTL: 2 * time.Second})
 	lease, err := holder.Acquire(t.Context(), "k")
@@ -72,7 +72,7 @@ func setForward(t *testing.T, e, other *sqllock.Engine, c *teststack.Clock) (las
 }
 
 // setBack finds "k" held by theirs, by the clock that is an hour ahead.
-func setBack(t *testing.T, e, other *sqllock.Engine, c *teststack.Clock, last int64) {
+func setBack(t *testing.T, e, other sqllock.Engine, c *teststack.Clock, last int64) {
 	t.Helper()
 	c.Set(-time.Hour)
 	awaitClock(t, e, -time.Hour)

@@ -60,7 +60,7 @@ func (r fakeRows) Columns() []string         { return []string{"token"} }
 func (r fakeRows) Close() error              { return nil }
 func (r fakeRows) Next([]driver.Value) error { return r.err }
 
-func openFake(t *testing.T, d *fakeDriver) *Engine {
+func openFake(t *testing.T, d *fakeDriver) Engine {
 	t.Helper()
 	pool := sql.OpenDB(d)
 	t.Cleanup(func() { _ = pool.Close() })

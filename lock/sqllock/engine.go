@@ -11,11 +11,19 @@ import (
 
 	"github.com/belaygo/belay/internal/sqldb"
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/internal/ability"
 )
 
-// An Engine is a lock.Engine in a table, a lock.Waker and a lock.Pinger. It keeps markers.
-// It is safe for concurrent use.
-type Engine struct {
+// An Engine keeps locks in a table, and markers. It is safe for concurrent use.
+type Engine interface {
+	lock.Engine
+	lock.Waker
+	lock.Pinger
+
+	ability.Adopter // for package switchlock
+}
+
+type engine struct {
 	pool *sql.DB
 	dialect
 	cfg    Config
@@ -26,15 +34,9 @@ type Engine struct {
 	keyed  atomic.Bool   // the tables have their primary keys
 }
 
-var (
-	_ lock.Engine = (*Engine)(nil)
-	_ lock.Waker  = (*Engine)(nil)
-	_ lock.Pinger = (*Engine)(nil)
-)
-
 // New returns an engine on pool, which is for locks alone: see the package documentation.
 // It does not dial. The pool stays the caller's, to be closed after the engine.
-func New(pool *sql.DB, d Dialect, cfg Config) (*Engine, error) {
+func New(pool *sql.DB, d Dialect, cfg Config) (Engine, error) {
 	if pool == nil {
 		return nil, errors.New("sqllock: pool is nil")
 	}
@@ -46,7 +48,7 @@ func New(pool *sql.DB, d Dialect, cfg Config) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{pool: pool, dialect: known, cfg: cfg, swept: make(chan struct{})}
+	e := &engine{pool: pool, dialect: known, cfg: cfg, swept: make(chan struct{})}
 	e.ctx, e.stop = context.WithCancel(context.Background())
 	e.poller = newPoller(e.ctx, e.held, cfg)
 	go e.sweepAll()
@@ -55,7 +57,7 @@ func New(pool *sql.DB, d Dialect, cfg Config) (*Engine, error) {
 
 // Close stops the engine's goroutines, and makes its methods fail. Close the Locker
 // first. When ctx ends before a statement that is on its way, Close returns ctx's error.
-func (e *Engine) Close(ctx context.Context) error {
+func (e *engine) Close(ctx context.Context) error {
 	e.poller.mu.Lock() // no Watch starts the poller from now on
 	e.stop()
 	e.poller.mu.Unlock()
@@ -75,7 +77,7 @@ func (e *Engine) Close(ctx context.Context) error {
 
 // Ping implements lock.Pinger: it returns nil if the tables can be read, and have their
 // primary keys.
-func (e *Engine) Ping(ctx context.Context) error {
+func (e *engine) Ping(ctx context.Context) error {
 	const query = "SELECT l.name, l.owner, l.token, l.until_us, d.name, d.until_us FROM belay_lock AS l, belay_done AS d WHERE 1 = 0"
 	if err := e.query(ctx, "ping", query, nil, func(func(...any) error) error { return nil }); err != nil {
 		return err
@@ -85,7 +87,7 @@ func (e *Engine) Ping(ctx context.Context) error {
 
 // checkKeys returns an error if a table's primary key is not that of the schema: any caller
 // would get any lock. Correct tables are not checked again.
-func (e *Engine) checkKeys(ctx context.Context) error {
+func (e *engine) checkKeys(ctx context.Context) error {
 	if e.unkeyed == "" || e.keyed.Load() {
 		return nil
 	}
@@ -102,12 +104,12 @@ func (e *Engine) checkKeys(ctx context.Context) error {
 const probeName = "\xffprobe"
 
 // Probe implements lock.Pinger: it acquires a lock of a microsecond that is no key's.
-func (e *Engine) Probe(ctx context.Context, _ string) error {
+func (e *engine) Probe(ctx context.Context, _ string) error {
 	_, err := e.acquire(ctx, lock.Request{Key: probeName, Owner: "probe:0"}, time.Microsecond)
 	return err
 }
 
-func (e *Engine) place() lock.Place { return lock.Place{Node: e.cfg.Name, Slot: -1} }
+func (e *engine) place() lock.Place { return lock.Place{Node: e.cfg.Name, Slot: -1} }
 
 // microseconds are at least d.
 func microseconds(d time.Duration) int64 {

@@ -77,13 +77,13 @@ func openPool(tb testing.TB, dsn string) (*sql.DB, sqllock.Dialect) {
 }
 
 // open returns an engine on a pool of its own.
-func open(tb testing.TB, dsn string, cfg ...sqllock.Config) *sqllock.Engine {
+func open(tb testing.TB, dsn string, cfg ...sqllock.Config) sqllock.Engine {
 	tb.Helper()
 	pool, d := openPool(tb, dsn)
 	return openOn(tb, pool, d, cfg...)
 }
 
-func openOn(tb testing.TB, pool *sql.DB, d sqllock.Dialect, cfg ...sqllock.Config) *sqllock.Engine {
+func openOn(tb testing.TB, pool *sql.DB, d sqllock.Dialect, cfg ...sqllock.Config) sqllock.Engine {
 	tb.Helper()
 	e, err := sqllock.New(pool, d, append(cfg, sqllock.Config{})[0])
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 // Release implements lock.Engine. The row stays: were it deleted, an acquire that has read
 // the clock before that of the last holder would get a smaller token. Waiters of this
 // process are woken without a poll.
-func (e *Engine) Release(ctx context.Context, r lock.Request) error {
+func (e *engine) Release(ctx context.Context, r lock.Request) error {
 	if r.Mark > 0 {
 		e.mark(ctx, r)
 	}
@@ -21,7 +21,7 @@ func (e *Engine) Release(ctx context.Context, r lock.Request) error {
 	return err
 }
 
-func (e *Engine) release(ctx context.Context, r lock.Request) error {
+func (e *engine) release(ctx context.Context, r lock.Request) error {
 	res, err := e.exec(ctx, "release", "UPDATE belay_lock SET owner = {nobody}, until_us = {now} WHERE name = ? AND owner = ? AND until_us > {now}",
 		[]any{[]byte(r.Key), r.Owner})
 	if err != nil {
@@ -35,7 +35,7 @@ func (e *Engine) release(ctx context.Context, r lock.Request) error {
 }
 
 // mark sets a marker, which is a hint: that it could not be set is not reported.
-func (e *Engine) mark(ctx context.Context, r lock.Request) {
+func (e *engine) mark(ctx context.Context, r lock.Request) {
 	us := microseconds(r.Mark)
 	args := []any{[]byte(r.Key), us}
 	if !e.Returning {
@@ -45,7 +45,7 @@ func (e *Engine) mark(ctx context.Context, r lock.Request) {
 }
 
 // marked reports whether a key has a marker, as far as that can be read.
-func (e *Engine) marked(ctx context.Context, key string) (yes bool) {
+func (e *engine) marked(ctx context.Context, key string) (yes bool) {
 	_ = e.query(ctx, "read marker", "SELECT until_us > {now} FROM belay_done WHERE name = ?", []any{[]byte(key)},
 		func(scan sqldb.Scan) error { return scan(&yes) })
 	return yes

@@ -15,7 +15,7 @@ import (
 const batch = 256
 
 // Renew implements lock.Engine: one statement renews up to 256 locks.
-func (e *Engine) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration) []error {
+func (e *engine) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration) []error {
 	if err := lasting.Check("sqllock", ttl); err != nil {
 		return slices.Repeat([]error{err}, len(rs))
 	}
@@ -31,7 +31,7 @@ func (e *Engine) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration
 // A hold names a row as a request does.
 type hold struct{ name, owner string }
 
-func (e *Engine) renew(ctx context.Context, rs []lock.Request, ttl time.Duration) []error {
+func (e *engine) renew(ctx context.Context, rs []lock.Request, ttl time.Duration) []error {
 	errs := make([]error, len(rs))
 	ours, err := e.renewed(ctx, rs, ttl)
 	for i, r := range rs {
@@ -48,7 +48,7 @@ func (e *Engine) renew(ctx context.Context, rs []lock.Request, ttl time.Duration
 // renewed returns which locks are their owners'. A renewal that was held up in the database
 // takes nothing from a later one that overtook it. It changes each row, as MySQL counts only
 // those.
-func (e *Engine) renewed(ctx context.Context, rs []lock.Request, ttl time.Duration) (map[hold]bool, error) {
+func (e *engine) renewed(ctx context.Context, rs []lock.Request, ttl time.Duration) (map[hold]bool, error) {
 	const what, update = "renew", "UPDATE belay_lock{byName} SET until_us = {greatest}(until_us + 1, {now} + ?) WHERE until_us > {now} AND "
 	these, args := holds(rs)
 	renewals := append([]any{microseconds(ttl)}, args...)
@@ -89,7 +89,7 @@ func (e *Engine) renewed(ctx context.Context, rs []lock.Request, ttl time.Durati
 }
 
 // found returns the rows that a statement returns.
-func (e *Engine) found(ctx context.Context, what, statement string, args []any) (map[hold]bool, error) {
+func (e *engine) found(ctx context.Context, what, statement string, args []any) (map[hold]bool, error) {
 	rows := make(map[hold]bool)
 	err := e.query(ctx, what, statement, args, func(scan sqldb.Scan) error {
 		var name []byte
@@ -110,7 +110,7 @@ func holds(rs []lock.Request) (condition string, args []any) {
 }
 
 // held returns which of the names are locked.
-func (e *Engine) held(ctx context.Context, names []string) (map[string]bool, error) {
+func (e *engine) held(ctx context.Context, names []string) (map[string]bool, error) {
 	locked := make(map[string]bool)
 	for len(names) > 0 {
 		n := min(batch, len(names))

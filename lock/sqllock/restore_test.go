@@ -25,7 +25,7 @@ func TestRecordIsRestored(t *testing.T) {
 		pool, d := openPool(t, dsn)
 		engines := map[string]lock.Engine{"a": memlock.New(), "b": memlock.New()}
 		var log logged
-		begin := func() *switchlock.Engine {
+		begin := func() switchlock.Engine {
 			s, err := sqllock.NewSource(pool, d, "orders")
 			if err != nil {
 				t.Fatal(err)
@@ -40,7 +40,7 @@ func TestRecordIsRestored(t *testing.T) {
 			t.Cleanup(func() { _ = e.Close(context.Background()) })
 			return e
 		}
-		settledIn := func(e *switchlock.Engine, name string, epoch int64) {
+		settledIn := func(e switchlock.Engine, name string, epoch int64) {
 			t.Helper()
 			testwait.Until(t, "locks are in "+name, func() bool {
 				s := e.State()

@@ -93,7 +93,7 @@ func TestSweepMany(t *testing.T) {
 			values += fmt.Sprintf(", ("+name+", '', 1, 1)", i)
 		}
 		execute(t, pool, "INSERT INTO belay_lock (name, owner, token, until_us) VALUES "+values[2:])
-		if err := e.Sweep(t.Context(), time.Minute); err != nil {
+		if err := sqllock.Sweep(t.Context(), e, time.Minute); err != nil {
 			t.Fatal(err)
 		}
 		if n := rows(t, pool, "belay_lock"); n != 1 {

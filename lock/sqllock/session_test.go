@@ -37,7 +37,7 @@ func TestAutocommitIsOff(t *testing.T) {
 				"Release": func() error { return off.Release(t.Context(), marked) },
 				"Inspect": func() error { _, err := off.Inspect(t.Context(), mine.Key); return err },
 				"Probe":   func() error { return off.Probe(t.Context(), mine.Key) },
-				"Sweep":   func() error { return off.Sweep(t.Context(), time.Nanosecond) },
+				"Sweep":   func() error { return sqllock.Sweep(t.Context(), off, time.Nanosecond) },
 			} {
 				err := call()
 				if !errors.Is(err, lock.ErrDenied) || !strings.Contains(err.Error(), "autocommit is off") {
@@ -97,7 +97,7 @@ func TestIsolation(t *testing.T) {
 		for _, level := range levels {
 			t.Run(level, func(t *testing.T) {
 				setting := "&" + name + "=" + level
-				contend(t, []*sqllock.Engine{open(t, dsn+setting), open(t, dsn+setting)})
+				contend(t, []sqllock.Engine{open(t, dsn+setting), open(t, dsn+setting)})
 			})
 		}
 	})
@@ -119,7 +119,7 @@ func TestGalera(t *testing.T) {
 	migrate(t, nodes[0])
 	for _, setting := range []string{"", "&wsrep_sync_wait=15", "&wsrep_retry_autocommit=0"} {
 		t.Run(setting, func(t *testing.T) {
-			var engines []*sqllock.Engine
+			var engines []sqllock.Engine
 			for _, dsn := range nodes {
 				engines = append(engines, open(t, dsn+setting))
 			}
@@ -129,7 +129,7 @@ func TestGalera(t *testing.T) {
 }
 
 // contend has callers of all engines acquire, renew and release two keys.
-func contend(t *testing.T, engines []*sqllock.Engine) {
+func contend(t *testing.T, engines []sqllock.Engine) {
 	t.Helper()
 	var holders [2]atomic.Int64
 	var failed, granted atomic.Int64

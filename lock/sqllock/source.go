@@ -14,20 +14,20 @@ import (
 	"github.com/belaygo/belay/lock/switchlock"
 )
 
-// A Source is a switchlock.Source that keeps its record in a row of the table belay_switch, which
-// Migrate creates. It is safe for concurrent use.
-type Source struct {
+// A source keeps its record in a row.
+type source struct {
 	db sqldb.DB
 	dialect
 	name string
 }
 
-var _ switchlock.Source = (*Source)(nil)
-
-// NewSource returns the source of the named record. The name has 1 to 64 bytes, and is the same
+// NewSource returns a source that keeps the named record in a row of the table belay_switch, which
+// Migrate creates. Its errors match switchlock.ErrChanged, or those of package lock: see the package
+// comment. Read returns an error if the server is read-only, because a replica may be behind its
+// primary. The name has 1 to 64 bytes, and is the same
 // in all processes that share locks. pool must connect to the primary of the business database,
 // and only locks may use it. An Engine may share it. NewSource does not connect.
-func NewSource(pool *sql.DB, d Dialect, name string) (*Source, error) {
+func NewSource(pool *sql.DB, d Dialect, name string) (switchlock.Source, error) {
 	if pool == nil {
 		return nil, errors.New("sqllock: pool is nil")
 	}
@@ -38,16 +38,14 @@ func NewSource(pool *sql.DB, d Dialect, name string) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Source{db: sqldb.New(pool, known.Dialect), dialect: known, name: name}, nil
+	return &source{db: sqldb.New(pool, known.Dialect), dialect: known, name: name}, nil
 }
 
 // errReplica is returned when the server is read-only, as replicas are.
 var errReplica = fmt.Errorf("%w, so its record may be old: connect to the primary", sqldb.ErrReadOnly)
 
-// Read implements switchlock.Source. It returns an error if the server is read-only, because a
-// replica may be behind its primary. Its errors match those of package lock: see the package
-// comment.
-func (s *Source) Read(ctx context.Context) (r switchlock.Record, err error) {
+// Read implements switchlock.Source.
+func (s *source) Read(ctx context.Context) (r switchlock.Record, err error) {
 	var lease, ttl, cross, readOnly int64
 	err = s.db.Read(ctx, func(c sqldb.Conn) error {
 		err := c.QueryRowContext(ctx, "SELECT epoch, from_engine, to_engine, settled, lease_us, ttl_us, cross_us, base, changed_by, "+
@@ -68,9 +66,8 @@ func (s *Source) Read(ctx context.Context) (r switchlock.Record, err error) {
 	return r, nil
 }
 
-// Swap implements switchlock.Source. Its errors match switchlock.ErrChanged, or those of package
-// lock: see the package comment.
-func (s *Source) Swap(ctx context.Context, old, next switchlock.Record) error {
+// Swap implements switchlock.Source.
+func (s *source) Swap(ctx context.Context, old, next switchlock.Record) error {
 	fields := []any{
 		next.Epoch, []byte(next.From), []byte(next.To), flag(next.Settled),
 		next.Lease.Microseconds(), next.TTL.Microseconds(), next.Cross.Microseconds(), next.Base, []byte(next.By), []byte(s.name),

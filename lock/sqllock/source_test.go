@@ -15,7 +15,7 @@ import (
 	"github.com/belaygo/belay/lock/switchlock"
 )
 
-func openSource(t *testing.T, dsn, name string) *sqllock.Source {
+func openSource(t *testing.T, dsn, name string) switchlock.Source {
 	t.Helper()
 	pool, d := openPool(t, dsn)
 	s, err := sqllock.NewSource(pool, d, name)
@@ -56,7 +56,7 @@ func TestSource(t *testing.T) {
 	})
 }
 
-func swap(t *testing.T, s *sqllock.Source, old, next switchlock.Record, want error) {
+func swap(t *testing.T, s switchlock.Source, old, next switchlock.Record, want error) {
 	t.Helper()
 	if err := s.Swap(t.Context(), old, next); !errors.Is(err, want) || (err == nil) != (want == nil) {
 		t.Fatalf("swap %+v for %+v: %v, want %v", old, next, err, want)
@@ -114,7 +114,7 @@ func TestSourceIsDemoted(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.Demote()
+			sqllock.Demote(s)
 			if r, err := s.Read(t.Context()); err == nil || pool.Stats().OpenConnections > 0 {
 				t.Errorf("%s: read %+v, %v, and %d connections are left", name, r, err, pool.Stats().OpenConnections)
 			}
@@ -158,10 +158,10 @@ func TestSwapWithoutAnswer(t *testing.T) {
 
 func TestNewSourceRefuses(t *testing.T) {
 	pool, d := openPool(t, file(t))
-	for name, f := range map[string]func() (*sqllock.Source, error){
-		"no pool":         func() (*sqllock.Source, error) { return sqllock.NewSource(nil, d, "x") },
-		"no name":         func() (*sqllock.Source, error) { return sqllock.NewSource(pool, d, "") },
-		"unknown dialect": func() (*sqllock.Source, error) { return sqllock.NewSource(pool, "oracle", "x") },
+	for name, f := range map[string]func() (switchlock.Source, error){
+		"no pool":         func() (switchlock.Source, error) { return sqllock.NewSource(nil, d, "x") },
+		"no name":         func() (switchlock.Source, error) { return sqllock.NewSource(pool, d, "") },
+		"unknown dialect": func() (switchlock.Source, error) { return sqllock.NewSource(pool, "oracle", "x") },
 	} {
 		if _, err := f(); err == nil {
 			t.Error(name, "is accepted")

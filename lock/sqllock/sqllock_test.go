@@ -16,7 +16,7 @@ import (
 	"github.com/belaygo/belay/lock/sqllock"
 )
 
-func acquire(tb testing.TB, e *sqllock.Engine, r lock.Request, ttl time.Duration) lock.Grant {
+func acquire(tb testing.TB, e sqllock.Engine, r lock.Request, ttl time.Duration) lock.Grant {
 	tb.Helper()
 	grant, err := e.Acquire(tb.Context(), r, ttl)
 	if err != nil {
@@ -25,7 +25,7 @@ func acquire(tb testing.TB, e *sqllock.Engine, r lock.Request, ttl time.Duration
 	return grant
 }
 
-func release(tb testing.TB, e *sqllock.Engine, r lock.Request) {
+func release(tb testing.TB, e sqllock.Engine, r lock.Request) {
 	tb.Helper()
 	if err := e.Release(tb.Context(), r); err != nil {
 		tb.Fatalf("Release: %v", err)
@@ -39,7 +39,7 @@ func wantIs(tb testing.TB, err, target error) {
 	}
 }
 
-func newLocker(tb testing.TB, e *sqllock.Engine, cfg lock.Config) *lock.Locker {
+func newLocker(tb testing.TB, e sqllock.Engine, cfg lock.Config) *lock.Locker {
 	tb.Helper()
 	cfg.Logger = slog.New(slog.DiscardHandler)
 	l, err := lock.New(e, cfg)
@@ -73,14 +73,14 @@ func rows(tb testing.TB, pool *sql.DB, table string) (n int) {
 
 func TestNew(t *testing.T) {
 	pool, _ := openPool(t, file(t))
-	for name, create := range map[string]func() (*sqllock.Engine, error){
-		"no pool":         func() (*sqllock.Engine, error) { return sqllock.New(nil, sqllock.SQLite, sqllock.Config{}) },
-		"unknown dialect": func() (*sqllock.Engine, error) { return sqllock.New(pool, "oracle", sqllock.Config{}) },
-		"bad name": func() (*sqllock.Engine, error) {
+	for name, create := range map[string]func() (sqllock.Engine, error){
+		"no pool":         func() (sqllock.Engine, error) { return sqllock.New(nil, sqllock.SQLite, sqllock.Config{}) },
+		"unknown dialect": func() (sqllock.Engine, error) { return sqllock.New(pool, "oracle", sqllock.Config{}) },
+		"bad name": func() (sqllock.Engine, error) {
 			return sqllock.New(pool, sqllock.SQLite, sqllock.Config{Name: "\xff"})
 		},
-		"busy poller": func() (*sqllock.Engine, error) { return sqllock.New(pool, sqllock.SQLite, sqllock.Config{PollFrom: 1}) },
-		"poll to before from": func() (*sqllock.Engine, error) {
+		"busy poller": func() (sqllock.Engine, error) { return sqllock.New(pool, sqllock.SQLite, sqllock.Config{PollFrom: 1}) },
+		"poll to before from": func() (sqllock.Engine, error) {
 			return sqllock.New(pool, sqllock.SQLite, sqllock.Config{PollFrom: time.Second, PollTo: time.Millisecond})
 		},
 	} {
@@ -119,11 +119,11 @@ func TestSettings(t *testing.T) {
 
 // decides has two engines decide about a key, whose row is not there, is held, has expired,
 // and was released.
-func decides(t *testing.T, one, two *sqllock.Engine, key string) {
+func decides(t *testing.T, one, two sqllock.Engine, key string) {
 	t.Helper()
 	mine, theirs := lock.Request{Key: key, Owner: "me:1"}, lock.Request{Key: key, Owner: "they:1"}
 	first := acquire(t, two, mine, ttl)
-	for _, e := range []*sqllock.Engine{one, two} {
+	for _, e := range []sqllock.Engine{one, two} {
 		_, err := e.Acquire(t.Context(), theirs, ttl)
 		held, ok := errors.AsType[*lock.HeldError](err)
 		if !ok || held.Holder.Owner != mine.Owner || held.Holder.TTL <= 0 || held.Holder.TTL > ttl {
@@ -173,7 +173,7 @@ func TestTokensGrowBesideTheClock(t *testing.T) {
 			t.Errorf("token %d after %d, which was an hour ahead", next, token+hour)
 		}
 		release(t, e, theirs)
-		if err := e.Sweep(t.Context(), time.Nanosecond); err != nil {
+		if err := sqllock.Sweep(t.Context(), e, time.Nanosecond); err != nil {
 			t.Fatal(err)
 		}
 		if next := acquire(t, e, mine, ttl).Token; next < token+hour+2*1024 {
@@ -354,7 +354,7 @@ func TestSweep(t *testing.T) {
 		marked.Mark = time.Microsecond
 		acquire(t, e, mine, ttl)
 		release(t, e, marked)
-		if err := e.Sweep(t.Context(), time.Hour); err != nil {
+		if err := sqllock.Sweep(t.Context(), e, time.Hour); err != nil {
 			t.Fatal(err)
 		}
 		if locks, markers := rows(t, pool, "belay_lock"), rows(t, pool, "belay_done"); locks != 1 || markers != 1 {
@@ -388,7 +388,7 @@ func TestSweep(t *testing.T) {
 			})
 		}
 		for range 50 {
-			if err := e.Sweep(t.Context(), time.Nanosecond); err != nil && !errors.Is(err, lock.ErrNotSent) {
+			if err := sqllock.Sweep(t.Context(), e, time.Nanosecond); err != nil && !errors.Is(err, lock.ErrNotSent) {
 				t.Error(err)
 			}
 			for _, err := range holder.Renew(t.Context(), held, time.Minute) {
@@ -400,7 +400,7 @@ func TestSweep(t *testing.T) {
 		close(stop)
 		wg.Wait()
 		testwait.Until(t, "all is swept", func() bool {
-			return e.Sweep(t.Context(), time.Nanosecond) == nil && rows(t, pool, "belay_lock") == len(held) && rows(t, pool, "belay_done") == 0
+			return sqllock.Sweep(t.Context(), e, time.Nanosecond) == nil && rows(t, pool, "belay_lock") == len(held) && rows(t, pool, "belay_done") == 0
 		})
 	})
 }
@@ -410,7 +410,7 @@ func TestPoller(t *testing.T) {
 	each(t, func(t *testing.T, dsn string) {
 		e := open(t, dsn, sqllock.Config{PollFrom: time.Millisecond, PollTo: 2 * time.Millisecond})
 		polls := make(chan int, 1000)
-		e.OnPoll(func(names int) {
+		sqllock.OnPoll(e, func(names int) {
 			select {
 			case polls <- names:
 			default:
@@ -447,7 +447,7 @@ func TestPoller(t *testing.T) {
 		for _, stop := range stops {
 			stop()
 		}
-		testwait.Until(t, "the poller ends", func() bool { return !e.Polling() })
+		testwait.Until(t, "the poller ends", func() bool { return !sqllock.Polling(e) })
 	})
 }
 

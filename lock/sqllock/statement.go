@@ -16,7 +16,7 @@ import (
 const attempts = 3
 
 // run calls f, which sends one complete statement, with a connection.
-func (e *Engine) run(ctx context.Context, what, statement string, f func(c *sql.Conn, statement string) error) error {
+func (e *engine) run(ctx context.Context, what, statement string, f func(c *sql.Conn, statement string) error) error {
 	if e.ctx.Err() != nil {
 		return fmt.Errorf("sqllock: %s: %w", what, errClosed)
 	}
@@ -28,7 +28,7 @@ func (e *Engine) run(ctx context.Context, what, statement string, f func(c *sql.
 }
 
 // onConn calls f with a connection: an error before that proves that nothing was sent.
-func (e *Engine) onConn(ctx context.Context, f func(c *sql.Conn) error) error {
+func (e *engine) onConn(ctx context.Context, f func(c *sql.Conn) error) error {
 	for range attempts {
 		c, err := e.pool.Conn(ctx)
 		if err != nil {
@@ -50,7 +50,7 @@ func (e *Engine) onConn(ctx context.Context, f func(c *sql.Conn) error) error {
 }
 
 // exec sends a statement that returns no rows.
-func (e *Engine) exec(ctx context.Context, what, statement string, args []any) (res sql.Result, err error) {
+func (e *engine) exec(ctx context.Context, what, statement string, args []any) (res sql.Result, err error) {
 	err = e.run(ctx, what, statement, func(c *sql.Conn, statement string) (err error) {
 		res, err = c.ExecContext(ctx, statement, args...)
 		return err
@@ -59,7 +59,7 @@ func (e *Engine) exec(ctx context.Context, what, statement string, args []any) (
 }
 
 // query sends a statement, and calls each for every row of its answer.
-func (e *Engine) query(ctx context.Context, what, statement string, args []any, each func(scan sqldb.Scan) error) error {
+func (e *engine) query(ctx context.Context, what, statement string, args []any, each func(scan sqldb.Scan) error) error {
 	return e.run(ctx, what, statement, func(c *sql.Conn, statement string) error {
 		return sqldb.Query(ctx, c, statement, args, each)
 	})

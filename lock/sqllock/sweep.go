@@ -20,7 +20,7 @@ const (
 )
 
 // sweepAll deletes old rows now and then, until the engine is closed.
-func (e *Engine) sweepAll() {
+func (e *engine) sweepAll() {
 	defer close(e.swept)
 	for wait.Sleep(e.ctx, wait.Between(sweepFrom, sweepTo), nil) == nil {
 		for _, table := range []string{"belay_lock", "belay_done"} {
@@ -33,7 +33,7 @@ func (e *Engine) sweepAll() {
 }
 
 // sweep deletes from a table the rows that ended longer than age ago.
-func (e *Engine) sweep(ctx context.Context, table string, age time.Duration) error {
+func (e *engine) sweep(ctx context.Context, table string, age time.Duration) error {
 	for {
 		n, err := e.sweepOnce(ctx, table, age)
 		if err != nil || n < sweepRows {
@@ -44,7 +44,7 @@ func (e *Engine) sweep(ctx context.Context, table string, age time.Duration) err
 
 // sweepOnce reads which rows are old and deletes them by their names, as MySQL would lock
 // the gaps of an index that it searches. It returns how many it deleted.
-func (e *Engine) sweepOnce(ctx context.Context, table string, age time.Duration) (int, error) {
+func (e *engine) sweepOnce(ctx context.Context, table string, age time.Duration) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, pollTimeout)
 	defer cancel()
 	const old = "until_us < {now} - ?"

@@ -13,7 +13,7 @@ import (
 // Acquire implements lock.Engine. While locks move, both engines must grant the lock. An error
 // matches lock.ErrNotSent if the record could not be read in time, and lock.ErrDenied if ttl is
 // longer than Record.TTL, or this process does not have the engine.
-func (e *Engine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration) (lock.Grant, error) {
+func (e *engine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration) (lock.Grant, error) {
 	if err := lasting.Check("switchlock", ttl); err != nil {
 		return lock.Grant{}, err
 	}
@@ -63,7 +63,7 @@ func undo(ctx context.Context, first lock.Engine, r lock.Request, cause error) e
 }
 
 // hasBoth notes that a lock is in both engines, unless the switch of this epoch is over.
-func (e *Engine) hasBoth(epoch int64, r lock.Request) {
+func (e *engine) hasBoth(epoch int64, r lock.Request) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.view.known.Epoch == epoch && e.view.crosses(e.now()) {
@@ -72,7 +72,7 @@ func (e *Engine) hasBoth(epoch int64, r lock.Request) {
 }
 
 // saw notes the greatest token of an engine.
-func (e *Engine) saw(name string, token int64) {
+func (e *engine) saw(name string, token int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.seen[name] = max(e.seen[name], token)

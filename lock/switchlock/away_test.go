@@ -273,7 +273,7 @@ func TestRenewalDuringRelease(t *testing.T) {
 }
 
 // openTwo returns the engines of two processes. The second can't read the record any more.
-func openTwo(t *testing.T) (one, two *switchlock.Engine, a *engine) {
+func openTwo(t *testing.T) (one, two switchlock.Engine, a *engine) {
 	t.Helper()
 	s := &store{record: recordOf("a", "a", 1, true)}
 	late := &link{store: s}
@@ -281,7 +281,7 @@ func openTwo(t *testing.T) (one, two *switchlock.Engine, a *engine) {
 	engines := map[string]lock.Engine{"a": a, "b": memlock.New()}
 	one = open(t, switchlock.Config{Source: s, First: "a", Engines: engines})
 	two = open(t, switchlock.Config{Source: late, First: "a", Engines: engines})
-	for _, e := range []*switchlock.Engine{one, two} {
+	for _, e := range []switchlock.Engine{one, two} {
 		eventually(t, "read", func() bool { return e.State().Epoch == 1 })
 	}
 	late.cut.Store(true)

@@ -38,7 +38,7 @@ func (m *metrics) refused(err error) {
 }
 
 // Describe implements prometheus.Collector.
-func (e *Engine) Describe(ch chan<- *prometheus.Desc) {
+func (e *engine) Describe(ch chan<- *prometheus.Desc) {
 	m := e.metrics
 	for _, d := range []*prometheus.Desc{m.epochDesc, m.movingDesc, m.ageDesc, m.refusedDesc} {
 		ch <- d
@@ -46,7 +46,7 @@ func (e *Engine) Describe(ch chan<- *prometheus.Desc) {
 }
 
 // Collect implements prometheus.Collector.
-func (e *Engine) Collect(ch chan<- prometheus.Metric) {
+func (e *engine) Collect(ch chan<- prometheus.Metric) {
 	m, s := e.metrics, e.State()
 	moving := 0.0
 	if s.Left > 0 {

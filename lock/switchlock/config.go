@@ -20,7 +20,11 @@ type Config struct {
 	// Source keeps the record. It is required.
 	Source Source
 	// Engines are the engines that can keep the locks, by name: 1 to 64 bytes, the same in
-	// all processes. Engine.Close does not close them: close them after it.
+	// all processes. Close does not close them: close them after it. At a switch, held locks
+	// are acquired in the new engine by one request each, 64 at a time. If there are many, an
+	// engine can acquire them by fewer requests, as sqllock does, in a method
+	// Adopt(context.Context, []lock.Request, time.Duration) []error, which returns one error for
+	// each request, in order: nil if the owner has the lock.
 	Engines map[string]lock.Engine
 	// First is the name of the engine that keeps the locks until the first switch. It counts
 	// only while there is no record.

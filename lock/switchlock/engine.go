@@ -6,13 +6,48 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/belaygo/belay/lock"
 )
 
-// An Engine is a lock.Engine that keeps locks in one of several engines, and can move them to
-// another. It implements lock.Waker, lock.LossWatcher, lock.Locator and lock.Pinger by those of the
-// engines that do, and prometheus.Collector. It is safe for concurrent use.
-type Engine struct {
+// An Engine keeps locks in one of several engines, and can move them to another. It wakes waiters,
+// watches losses, locates locks and pings by those of the engines that do. Its metrics are
+// belay_switch_. It is safe for concurrent use.
+type Engine interface {
+	lock.Engine
+	lock.Waker
+	lock.LossWatcher
+	lock.Locator
+	lock.Pinger
+	prometheus.Collector
+
+	// To begins a switch: it writes a new record to the source, and returns that. It does not wait
+	// until the switch is over: see State. If the engine keeps the locks already, or they move to
+	// it, To changes nothing and returns the present record.
+	//
+	// To first acquires and releases a lock in the new engine, and returns an error if that fails.
+	// The error matches ErrUnsettled if the last switch is not settled and the engine is a third
+	// one, or if GoneSince is set and locks move to the engine already. It matches ErrNotGone if
+	// GoneSince is set and the old engine grants a lock. If the source can't be
+	// written, it is unknown whether the switch has begun: call To again.
+	To(ctx context.Context, c Change) (Record, error)
+
+	// Retime changes Lease and TTL for all processes, to 100 ms to one hour each. It writes a new
+	// record to the source, and returns that. No lock moves. Like a switch, a Retime takes the longer
+	// Lease + TTL until it is settled, and no switch can begin before that. It returns an error that
+	// matches ErrUnsettled while a switch is not settled.
+	//
+	// For a longer ttl of locks, call Retime first, and then set lock.Config.TTL. For a shorter one, set
+	// lock.Config.TTL of all processes first: acquires and renewals with a ttl above that of the record
+	// are denied as soon as a process has read it.
+	Retime(ctx context.Context, lease, ttl time.Duration) (Record, error)
+
+	// State returns what this process knows of the record. It does not read the record or wait.
+	State() State
+}
+
+type engine struct {
 	cfg      Config
 	begun    time.Time // the clock of the view starts here
 	ctx      context.Context
@@ -42,22 +77,14 @@ type hold struct{ key, owner string }
 
 func holdOf(r lock.Request) hold { return hold{r.Key, r.Owner} }
 
-var (
-	_ lock.Engine      = (*Engine)(nil)
-	_ lock.Waker       = (*Engine)(nil)
-	_ lock.LossWatcher = (*Engine)(nil)
-	_ lock.Locator     = (*Engine)(nil)
-	_ lock.Pinger      = (*Engine)(nil)
-)
-
 // New returns an engine, and starts to read the record in the background. It returns an error
 // only if cfg is wrong. It does not wait for the record: the first acquire does.
-func New(cfg Config) (*Engine, error) {
+func New(cfg Config) (Engine, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{
+	e := &engine{
 		cfg: cfg, begun: time.Now(), kick: make(chan struct{}, 1), moved: make(chan struct{}, 1), ended: make(chan struct{}),
 		metrics: newMetrics(), failed: errNotRead, read: make(chan struct{}),
 		both: make(map[hold]bool), renewing: make(map[hold]*renewals), releasing: make(map[hold]int),
@@ -74,7 +101,7 @@ var errClosed = fmt.Errorf("%w: switchlock: closed", lock.ErrDenied)
 // Close stops reading the record. Acquires, renewals and releases fail from then on, so close the
 // Locker first, and the engines of Config.Engines after this one. Close waits for a read that is on
 // its way; if ctx ends before that, it returns ctx's error.
-func (e *Engine) Close(ctx context.Context) error {
+func (e *engine) Close(ctx context.Context) error {
 	e.stop()
 	select {
 	case <-e.ended:
@@ -85,10 +112,10 @@ func (e *Engine) Close(ctx context.Context) error {
 }
 
 // now returns the time since New, on the monotonic clock that the view uses.
-func (e *Engine) now() time.Duration { return time.Since(e.begun) }
+func (e *engine) now() time.Duration { return time.Since(e.begun) }
 
 // look returns what the process knows now.
-func (e *Engine) look() view {
+func (e *engine) look() view {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.view

@@ -40,7 +40,7 @@ const (
 )
 
 // connect opens what a process has.
-func connect(where string) (*switchlock.Engine, func(), error) {
+func connect(where string) (switchlock.Engine, func(), error) {
 	var p place
 	if err := json.Unmarshal([]byte(where), &p); err != nil {
 		return nil, nil, err
@@ -59,7 +59,7 @@ func connect(where string) (*switchlock.Engine, func(), error) {
 	return e, closeAll, nil
 }
 
-func (p place) connect(cleanup func(func())) (*switchlock.Engine, error) {
+func (p place) connect(cleanup func(func())) (switchlock.Engine, error) {
 	engines, err := p.engines(cleanup)
 	if err != nil {
 		return nil, err
@@ -255,7 +255,7 @@ type stage struct {
 
 	t        *testing.T
 	first    *locktest.Link // to the source, for the first process alone
-	operator *switchlock.Engine
+	operator switchlock.Engine
 	children []*lockhistory.Child
 	spans    []lockhistory.Span
 	switches int

@@ -9,7 +9,7 @@ import (
 // Inspect implements lock.Engine. While locks move, both engines must answer. A holder that both
 // name is returned as the new engine has it, like its grant. If they name two, Inspect returns that
 // of the old engine.
-func (e *Engine) Inspect(ctx context.Context, key string) (lock.Holder, error) {
+func (e *engine) Inspect(ctx context.Context, key string) (lock.Holder, error) {
 	p, err := e.plan(ctx, 0)
 	if err != nil {
 		return lock.Holder{}, err
@@ -29,7 +29,7 @@ func (e *Engine) Inspect(ctx context.Context, key string) (lock.Holder, error) {
 
 // Ping implements lock.Pinger: it returns nil if all engines answer that are needed now. An
 // engine that is no Pinger counts as answering.
-func (e *Engine) Ping(ctx context.Context) error {
+func (e *engine) Ping(ctx context.Context) error {
 	return e.each(ctx, func(engine lock.Engine) error {
 		if p, ok := engine.(lock.Pinger); ok {
 			return p.Ping(ctx)
@@ -40,7 +40,7 @@ func (e *Engine) Ping(ctx context.Context) error {
 
 // Probe implements lock.Pinger: it returns nil if all engines that are needed now could grant a
 // lock. An engine that is no Pinger only has to answer an Inspect.
-func (e *Engine) Probe(ctx context.Context, key string) error {
+func (e *engine) Probe(ctx context.Context, key string) error {
 	return e.each(ctx, func(engine lock.Engine) error {
 		if p, ok := engine.(lock.Pinger); ok {
 			return p.Probe(ctx, key)
@@ -51,7 +51,7 @@ func (e *Engine) Probe(ctx context.Context, key string) error {
 }
 
 // each calls f with each engine that is needed now, until it fails.
-func (e *Engine) each(ctx context.Context, f func(lock.Engine) error) error {
+func (e *engine) each(ctx context.Context, f func(lock.Engine) error) error {
 	p, err := e.plan(ctx, 0)
 	if err != nil {
 		return err
@@ -66,7 +66,7 @@ func (e *Engine) each(ctx context.Context, f func(lock.Engine) error) error {
 
 // Locate implements lock.Locator. While locks move, it returns the place in the old engine. If
 // that engine is down, which is why locks move, the outage of that place ends with the switch.
-func (e *Engine) Locate(key string) lock.Place {
+func (e *engine) Locate(key string) lock.Place {
 	v := e.look()
 	name := v.known.To
 	if v.crosses(e.now()) {

@@ -64,7 +64,7 @@ func (s *store) fail(err error) {
 }
 
 // open returns an engine that ends with the test.
-func open(tb testing.TB, cfg switchlock.Config) *switchlock.Engine {
+func open(tb testing.TB, cfg switchlock.Config) switchlock.Engine {
 	tb.Helper()
 	e, err := switchlock.New(cfg)
 	if err != nil {
@@ -87,7 +87,7 @@ func eventually(tb testing.TB, what string, ok func() bool) {
 }
 
 // to switches to an engine, and returns when e has read the record.
-func to(tb testing.TB, e *switchlock.Engine, name string) switchlock.Record {
+func to(tb testing.TB, e switchlock.Engine, name string) switchlock.Record {
 	tb.Helper()
 	r, err := e.To(tb.Context(), switchlock.Change{To: name})
 	if err != nil {

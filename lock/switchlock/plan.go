@@ -24,7 +24,7 @@ func (p plan) keeper() int { return len(p.asked) - 1 }
 
 // plan returns which engines a request that begins now goes to. It is denied if its ttl is too
 // long.
-func (e *Engine) plan(ctx context.Context, ttl time.Duration) (plan, error) {
+func (e *engine) plan(ctx context.Context, ttl time.Duration) (plan, error) {
 	var names []string
 	v, err := e.await(ctx, func(v view) (err error) {
 		names, err = v.engines(e.now())
@@ -41,7 +41,7 @@ func (e *Engine) plan(ctx context.Context, ttl time.Duration) (plan, error) {
 
 // await returns a view that passes check. If the present one does not, it waits for two reads at
 // most: the first may have begun before.
-func (e *Engine) await(ctx context.Context, check func(view) error) (view, error) {
+func (e *engine) await(ctx context.Context, check func(view) error) (view, error) {
 	const reads = 2
 	for n := 0; ; n++ {
 		e.mu.Lock()
@@ -66,7 +66,7 @@ func (e *Engine) await(ctx context.Context, check func(view) error) (view, error
 	}
 }
 
-func (e *Engine) planOf(r Record, names []string) (plan, error) {
+func (e *engine) planOf(r Record, names []string) (plan, error) {
 	if e.ctx.Err() != nil {
 		return plan{}, errClosed
 	}

@@ -20,7 +20,7 @@ const (
 
 // run reads the record five times in a Lease, and at once if a request needs that, until the
 // engine is closed.
-func (e *Engine) run() {
+func (e *engine) run() {
 	defer close(e.ended)
 	var following sync.WaitGroup
 	following.Go(e.follow)
@@ -39,7 +39,7 @@ func (e *Engine) run() {
 
 // follow moves watches to the engines that locks are released in, until e is closed. It runs
 // beside the reads of the record, so that an engine that does not answer does not delay them.
-func (e *Engine) follow() {
+func (e *engine) follow() {
 	defer e.watchers.close(e.cfg.Logger)
 	for e.ctx.Err() == nil {
 		e.watchers.move(e.feed(), e.cfg.Logger)
@@ -51,7 +51,7 @@ func (e *Engine) follow() {
 }
 
 // nextRead returns how long until the record is read again if no request needs it before.
-func (e *Engine) nextRead() time.Duration {
+func (e *engine) nextRead() time.Duration {
 	v, now := e.look(), e.now()
 	next := cmp.Or(v.known.Lease, e.cfg.Lease) / 5
 	if v.crosses(now) {
@@ -61,7 +61,7 @@ func (e *Engine) nextRead() time.Duration {
 }
 
 // refresh reads the record, writes that a switch is settled if it is, and logs what changed.
-func (e *Engine) refresh() error {
+func (e *engine) refresh() error {
 	before := e.look().known
 	ctx, cancel := context.WithTimeout(e.ctx, cmp.Or(before.Lease, e.cfg.Lease)/2)
 	defer cancel()
@@ -78,7 +78,7 @@ func (e *Engine) refresh() error {
 }
 
 // learn reads the record, and writes the first one if there is none.
-func (e *Engine) learn(ctx context.Context) error {
+func (e *engine) learn(ctx context.Context) error {
 	started := e.now()
 	r, err := e.cfg.Source.Read(ctx)
 	if err == nil && r.Epoch == 0 && e.look().known.Epoch == 0 {
@@ -95,7 +95,7 @@ func (e *Engine) learn(ctx context.Context) error {
 
 // take makes r the record that this process acts on. If the source has lost the record that this
 // process knows, take restores it.
-func (e *Engine) take(ctx context.Context, r Record, started time.Duration) error {
+func (e *engine) take(ctx context.Context, r Record, started time.Duration) error {
 	e.mu.Lock()
 	known := e.view.known
 	v, err := e.view.learn(r, started, e.now())
@@ -114,7 +114,7 @@ func (e *Engine) take(ctx context.Context, r Record, started time.Duration) erro
 }
 
 // settle writes that the switch is over, unless another process has written that.
-func (e *Engine) settle(ctx context.Context, r Record) error {
+func (e *engine) settle(ctx context.Context, r Record) error {
 	err := e.cfg.Source.Swap(ctx, r, r.settle())
 	if err != nil && !errors.Is(err, ErrChanged) {
 		return err
@@ -124,7 +124,7 @@ func (e *Engine) settle(ctx context.Context, r Record) error {
 
 // answer ends the wait of requests for a read, and keeps its error for them. It reports whether
 // the read before this one had failed, too.
-func (e *Engine) answer(err error) (again bool) {
+func (e *engine) answer(err error) (again bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	again = e.failed != nil && !errors.Is(e.failed, errNotRead)
@@ -135,7 +135,7 @@ func (e *Engine) answer(err error) (again bool) {
 }
 
 // log logs what has changed, and the first of several reads that fail.
-func (e *Engine) log(before, after Record, err error, again bool) {
+func (e *engine) log(before, after Record, err error, again bool) {
 	_, lacks := e.planOf(after, e.look().holding(e.now()))
 	switch l := e.cfg.Logger; {
 	case e.ctx.Err() != nil:

@@ -44,9 +44,9 @@ type Record struct {
 	By string
 }
 
-// A Source keeps the record. All processes that share locks use the same Source, such as a
-// sqllock.Source. If it loses the record or returns an old one, locks may have two holders. An
-// implementation must be safe for concurrent use.
+// A Source keeps the record. All processes that share locks use the same Source, such as
+// that of sqllock.NewSource. If it loses the record or returns an old one, locks may have two
+// holders. An implementation must be safe for concurrent use.
 type Source interface {
 	// Read returns the record as it was at some time between the call and its return. So a
 	// cache or a replica that may be behind must not answer. Read returns the zero Record if

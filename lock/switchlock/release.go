@@ -12,7 +12,7 @@ import (
 // Release implements lock.Engine. It releases the lock in each engine that may have it, by the
 // last record that was read, however old that is. While locks move, it releases in the old engine
 // last: acquires go there first, so one that comes in between takes nothing that it must give back.
-func (e *Engine) Release(ctx context.Context, r lock.Request) error {
+func (e *engine) Release(ctx context.Context, r lock.Request) error {
 	ended, err := e.releases(ctx, r)
 	if err != nil {
 		return err
@@ -62,7 +62,7 @@ func (p plan) release(ctx context.Context, r lock.Request, wasInBoth bool) error
 
 // releases waits until a lock is not being renewed in both engines. No such renewal of it
 // begins before ended is called.
-func (e *Engine) releases(ctx context.Context, r lock.Request) (ended func(), err error) {
+func (e *engine) releases(ctx context.Context, r lock.Request) (ended func(), err error) {
 	h := holdOf(r)
 	e.mu.Lock()
 	e.releasing[h]++
@@ -80,7 +80,7 @@ func (e *Engine) releases(ctx context.Context, r lock.Request) (ended func(), er
 	}
 }
 
-func (e *Engine) released(h hold) {
+func (e *engine) released(h hold) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.releasing[h]--; e.releasing[h] == 0 {
@@ -89,7 +89,7 @@ func (e *Engine) released(h hold) {
 }
 
 // forget ends the note that a lock is in both engines, and reports whether there was one.
-func (e *Engine) forget(r lock.Request) bool {
+func (e *engine) forget(r lock.Request) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	was := e.both[holdOf(r)]

@@ -12,20 +12,12 @@ import (
 	"github.com/belaygo/belay/internal/lasting"
 	"github.com/belaygo/belay/internal/parallel"
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/internal/ability"
 )
-
-// An Adopter is an engine that can acquire many locks by one request. Engines need not implement
-// it: at a switch, held locks are then acquired in the new engine by one request each, 64 at a
-// time. An Adopter takes fewer requests, so more locks are in the new engine before they expire.
-type Adopter interface {
-	// Adopt acquires each lock for its owner, as Acquire does. It returns one error for each
-	// request, in order: nil if the owner has the lock.
-	Adopt(ctx context.Context, rs []lock.Request, ttl time.Duration) []error
-}
 
 // Renew implements lock.Engine. While locks move, both engines must renew a lock. If one of them
 // does not have it, Renew acquires it there for the same owner.
-func (e *Engine) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration) []error {
+func (e *engine) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration) []error {
 	if err := lasting.Check("switchlock", ttl); err != nil {
 		return slices.Repeat([]error{err}, len(rs))
 	}
@@ -64,7 +56,7 @@ type renewals struct {
 
 // renews returns the locks that are not being released, and which of rs they are. Their
 // releases wait until ended is called.
-func (e *Engine) renews(rs []lock.Request) (which []int, some []lock.Request, ended func()) {
+func (e *engine) renews(rs []lock.Request) (which []int, some []lock.Request, ended func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for i, r := range rs {
@@ -92,7 +84,7 @@ func (e *Engine) renews(rs []lock.Request) (which []int, some []lock.Request, en
 	}
 }
 
-func (e *Engine) renewBoth(ctx context.Context, a, b lock.Engine, rs []lock.Request, ttl time.Duration) []error {
+func (e *engine) renewBoth(ctx context.Context, a, b lock.Engine, rs []lock.Request, ttl time.Duration) []error {
 	var inA, inB []error
 	parallel.Do(2, func(i int) {
 		if i == 0 {
@@ -137,7 +129,7 @@ func known(err error) error {
 }
 
 // gain acquires locks in an engine that it lacks and the other engine has.
-func (e *Engine) gain(ctx context.Context, in lock.Engine, rs []lock.Request, ttl time.Duration, here, there []error) {
+func (e *engine) gain(ctx context.Context, in lock.Engine, rs []lock.Request, ttl time.Duration, here, there []error) {
 	var lacking []int
 	var requests []lock.Request
 	for i, r := range rs {
@@ -158,8 +150,8 @@ func (e *Engine) gain(ctx context.Context, in lock.Engine, rs []lock.Request, tt
 // adopting is how many acquires are under way at once in an engine that is no Adopter.
 const adopting = 64
 
-func (e *Engine) adopt(ctx context.Context, in lock.Engine, rs []lock.Request, ttl time.Duration) []error {
-	if a, ok := in.(Adopter); ok {
+func (e *engine) adopt(ctx context.Context, in lock.Engine, rs []lock.Request, ttl time.Duration) []error {
+	if a, ok := in.(ability.Adopter); ok {
 		if errs := a.Adopt(ctx, rs, ttl); len(errs) == len(rs) {
 			return errs
 		}

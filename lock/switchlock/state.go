@@ -14,8 +14,8 @@ type State struct {
 	Err error
 }
 
-// State returns what this process knows of the record. It does not read the record or wait.
-func (e *Engine) State() State {
+// State returns the record, and how long this process may rely on it.
+func (e *engine) State() State {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	v, now := e.view, e.now()

@@ -101,7 +101,7 @@ func (f *fleet) locker(t *testing.T, e lock.Engine, ttl time.Duration) *lock.Loc
 	return l
 }
 
-func settled(e *switchlock.Engine, epoch int64) func() bool {
+func settled(e switchlock.Engine, epoch int64) func() bool {
 	return func() bool { s := e.State(); return s.Epoch == epoch && s.Settled }
 }
 
@@ -119,7 +119,7 @@ func TestHeldLockMoves(t *testing.T) {
 			continue
 		}
 		to(t, e, name)
-		for _, p := range []*switchlock.Engine{e, other} {
+		for _, p := range []switchlock.Engine{e, other} {
 			eventually(t, "settled in "+name, func() bool {
 				if _, err := rival.TryAcquire(t.Context(), "k"); err == nil {
 					t.Fatal("another got the lock")

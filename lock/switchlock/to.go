@@ -41,16 +41,8 @@ func Switch(ctx context.Context, s Source, c Change) (Record, error) {
 	return swap(ctx, s, c.next)
 }
 
-// To begins a switch: it writes a new record to the source, and returns that. It does not wait
-// until the switch is over: see State. If the engine keeps the locks already, or they move to
-// it, To changes nothing and returns the present record.
-//
-// To first acquires and releases a lock in the new engine, and returns an error if that fails.
-// The error matches ErrUnsettled if the last switch is not settled and the engine is a third
-// one, or if GoneSince is set and locks move to the engine already. It matches ErrNotGone if
-// GoneSince is set and the old engine grants a lock. If the source can't be
-// written, it is unknown whether the switch has begun: call To again.
-func (e *Engine) To(ctx context.Context, c Change) (Record, error) {
+// To tries the new engine before it writes the record.
+func (e *engine) To(ctx context.Context, c Change) (Record, error) {
 	engine := e.cfg.Engines[c.To]
 	if engine == nil {
 		return Record{}, fmt.Errorf("switchlock: Change.To is %q; Config.Engines has %q", c.To, e.cfg.names())
@@ -80,15 +72,8 @@ func (e *Engine) To(ctx context.Context, c Change) (Record, error) {
 	return r, err
 }
 
-// Retime changes Lease and TTL for all processes, to 100 ms to one hour each. It writes a new
-// record to the source, and returns that. No lock moves. Like a switch, a Retime takes the longer
-// Lease + TTL until it is settled, and no switch can begin before that. It returns an error that
-// matches ErrUnsettled while a switch is not settled.
-//
-// For a longer ttl of locks, call Retime first, and then set lock.Config.TTL. For a shorter one, set
-// lock.Config.TTL of all processes first: acquires and renewals with a ttl above that of the record
-// are denied as soon as a process has read it.
-func (e *Engine) Retime(ctx context.Context, lease, ttl time.Duration) (Record, error) {
+// Retime writes a record by which no lock moves.
+func (e *engine) Retime(ctx context.Context, lease, ttl time.Duration) (Record, error) {
 	if err := checkTimes(lease, ttl); err != nil {
 		return Record{}, err
 	}
@@ -162,7 +147,7 @@ func base(before, newest, token int64) (int64, error) {
 // granted one with it. An engine that does not answer may
 // have granted more locks since this process saw a token of it. So newest adds more to a counter
 // than it can have granted, and takes the time for a clock.
-func (e *Engine) newest(ctx context.Context, name string) (token int64, answers bool) {
+func (e *engine) newest(ctx context.Context, name string) (token int64, answers bool) {
 	if engine := e.cfg.Engines[name]; engine != nil {
 		if token, err := try(ctx, engine); err == nil {
 			return token, true

@@ -37,7 +37,7 @@ func TestTokensGrowForLateProcesses(t *testing.T) {
 		f.cfg.Logger = slog.New(slog.DiscardHandler)
 		f.cfg.Lease, f.cfg.TTL = lease, ttl
 		var sources [processes]*far
-		var all [processes]*switchlock.Engine
+		var all [processes]switchlock.Engine
 		begin := func(i int) {
 			sources[i] = &far{store: f.source}
 			cfg := f.cfg

@@ -17,7 +17,7 @@ import (
 // only, and pass it on in its line. When the engines change, all waiters are woken, and their
 // watches move; those whose watch can't move are woken as often as a Locker polls. Watch returns an
 // error if the old engine is no lock.Waker; then the Locker polls.
-func (e *Engine) Watch(ctx context.Context, key string, wake func()) (stop func(), err error) {
+func (e *engine) Watch(ctx context.Context, key string, wake func()) (stop func(), err error) {
 	return e.watchers.add(ctx, key, wake)
 }
 
@@ -30,7 +30,7 @@ type feed struct {
 
 // feed returns that of the engines which keep the locks now. It has no waker if the first of them is
 // none.
-func (e *Engine) feed() feed {
+func (e *engine) feed() feed {
 	names := e.look().holding(e.now())
 	first, ok := e.cfg.Engines[names[0]].(lock.Waker)
 	if !ok {

@@ -13,7 +13,7 @@ import (
 
 // Acquire implements lock.Engine: one request creates two nodes. If r.Waits is set, Acquire reads
 // first, because a refused request costs the servers as much as one that succeeds.
-func (e *Engine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration) (lock.Grant, error) {
+func (e *engine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration) (lock.Grant, error) {
 	if err := checkRequest(r); err != nil {
 		return lock.Grant{}, err
 	}
@@ -52,7 +52,7 @@ func (e *Engine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration)
 }
 
 // lasting returns a connection of a session that keeps a lock for ttl.
-func (e *Engine) lasting(ctx context.Context, what string, ttl time.Duration) (*conn, error) {
+func (e *engine) lasting(ctx context.Context, what string, ttl time.Duration) (*conn, error) {
 	conn, err := e.client.lasting(ctx, ttl)
 	if _, ok := errors.AsType[*ttlError](err); ok {
 		return nil, err
@@ -73,7 +73,7 @@ func unsent(what string, err error) error {
 }
 
 // acquire creates the nodes, and their folder if it is missing.
-func (e *Engine) acquire(ctx context.Context, conn *conn, r lock.Request) (lock.Grant, error) {
+func (e *engine) acquire(ctx context.Context, conn *conn, r lock.Request) (lock.Grant, error) {
 	for tries := 0; ; tries++ {
 		results, i, err := doMulti(ctx, conn, "acquire",
 			createEphemeral(e.lockNode(r.Key), r.Owner), createEphemeral(e.ownerNode(r), ""), statOf(e.ownerNode(r)))
@@ -95,7 +95,7 @@ func (e *Engine) acquire(ctx context.Context, conn *conn, r lock.Request) (lock.
 
 // acquired returns the answer when a node exists already: the owner may have acquired the lock
 // before.
-func (e *Engine) acquired(ctx context.Context, conn *conn, r lock.Request) (lock.Grant, error) {
+func (e *engine) acquired(ctx context.Context, conn *conn, r lock.Request) (lock.Grant, error) {
 	f, err := e.get(ctx, conn, r.Key)
 	switch {
 	case err != nil:
@@ -112,11 +112,11 @@ func (e *Engine) acquired(ctx context.Context, conn *conn, r lock.Request) (lock
 }
 
 // grant makes a token of the number of the transaction that created the node.
-func (e *Engine) grant(key string, s stat) lock.Grant {
+func (e *engine) grant(key string, s stat) lock.Grant {
 	return lock.Grant{Token: s.created * 1024, Place: e.place(key)}
 }
 
-func (e *Engine) heldBy(key string, f *found) error {
+func (e *engine) heldBy(key string, f *found) error {
 	h := lock.Holder{Place: e.place(key)}
 	if f != nil {
 		h.Owner = f.owner
@@ -125,7 +125,7 @@ func (e *Engine) heldBy(key string, f *found) error {
 }
 
 // createFolder creates the parents of a key's nodes. They are never deleted.
-func (e *Engine) createFolder(ctx context.Context, conn *conn, key string) error {
+func (e *engine) createFolder(ctx context.Context, conn *conn, key string) error {
 	folder := e.folder(key)
 	for at := 1; at <= len(folder); {
 		end := strings.IndexByte(folder[at:], '/')

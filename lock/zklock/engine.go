@@ -10,9 +10,15 @@ import (
 	"github.com/belaygo/belay/lock"
 )
 
-// An Engine is a lock.Engine that keeps locks in ZooKeeper. It implements lock.Waker and lock.Pinger.
-// Its locks belong to its session, so no other engine can renew them. It is safe for concurrent use.
-type Engine struct {
+// An Engine keeps locks in ZooKeeper. Its
+// locks belong to its session, so no other engine can renew them. It is safe for concurrent use.
+type Engine interface {
+	lock.Engine
+	lock.Waker
+	lock.Pinger
+}
+
+type engine struct {
 	cfg     Config
 	client  *client
 	holds   holds
@@ -25,20 +31,14 @@ type Engine struct {
 	running sync.WaitGroup // calls, and deletions by timer
 }
 
-var (
-	_ lock.Engine = (*Engine)(nil)
-	_ lock.Waker  = (*Engine)(nil)
-	_ lock.Pinger = (*Engine)(nil)
-)
-
 // New returns an engine, and starts to connect to one of the servers in the background. It returns
 // an error only if cfg is wrong.
-func New(cfg Config) (*Engine, error) {
+func New(cfg Config) (Engine, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{cfg: cfg}
+	e := &engine{cfg: cfg}
 	e.ctx, e.stop = context.WithCancel(context.Background())
 	e.holds = holds{delete: e.deleteUnrenewed, byHold: make(map[hold]*held), begun: make(map[hold]int)}
 	e.watches = watches{byNode: make(map[string]*watch)}
@@ -50,7 +50,7 @@ func New(cfg Config) (*Engine, error) {
 // Close makes later calls fail, ends the session, and waits for the requests that are on their way.
 // If ctx ends before they do, Close returns ctx's error. Close the Locker first: if locks are still
 // held, Close does not end the session but leaves it to expire, so that no lock ends before its ttl.
-func (e *Engine) Close(ctx context.Context) error {
+func (e *engine) Close(ctx context.Context) error {
 	e.mu.Lock()
 	closed := e.closed
 	e.closed = true
@@ -75,7 +75,7 @@ func (e *Engine) Close(ctx context.Context) error {
 }
 
 // enter begins something that ends with running.Done.
-func (e *Engine) enter() error {
+func (e *engine) enter() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
@@ -86,13 +86,13 @@ func (e *Engine) enter() error {
 }
 
 // expired removes the locks of a session that has expired, and logs how many these were.
-func (e *Engine) expired(s *session) {
+func (e *engine) expired(s *session) {
 	if lost := e.holds.end(s); lost > 0 {
 		e.cfg.Logger.Warn("zklock: the session has expired, so its locks are lost", "locks", lost, "timeout", s.granted())
 	}
 }
 
-func (e *Engine) place(key string) lock.Place {
+func (e *engine) place(key string) lock.Place {
 	return lock.Place{Node: e.cfg.Name, Slot: -1, Entry: e.lockNode(key)}
 }
 
@@ -148,7 +148,7 @@ type found struct {
 }
 
 // get reads the lock of key. It returns nil if nobody has the lock.
-func (e *Engine) get(ctx context.Context, conn *conn, key string) (*found, error) {
+func (e *engine) get(ctx context.Context, conn *conn, key string) (*found, error) {
 	a, err := do(ctx, conn, "read", opGetData, read(e.lockNode(key), false))
 	switch {
 	case err != nil:
@@ -164,7 +164,7 @@ func (e *Engine) get(ctx context.Context, conn *conn, key string) (*found, error
 }
 
 // Inspect implements lock.Engine. The TTL of the Holder is 0, because ZooKeeper does not know it.
-func (e *Engine) Inspect(ctx context.Context, key string) (lock.Holder, error) {
+func (e *engine) Inspect(ctx context.Context, key string) (lock.Holder, error) {
 	if err := e.enter(); err != nil {
 		return lock.Holder{}, err
 	}
@@ -189,7 +189,7 @@ func (e *Engine) Inspect(ctx context.Context, key string) (lock.Holder, error) {
 }
 
 // Ping implements lock.Pinger: it returns nil if a majority of the servers answers.
-func (e *Engine) Ping(ctx context.Context) error {
+func (e *engine) Ping(ctx context.Context) error {
 	if err := e.enter(); err != nil {
 		return err
 	}
@@ -204,7 +204,7 @@ func (e *Engine) Ping(ctx context.Context) error {
 
 // Probe implements lock.Pinger: it returns nil if a lock on key could be granted. One request
 // creates and deletes a node beside that of the lock.
-func (e *Engine) Probe(ctx context.Context, key string) error {
+func (e *engine) Probe(ctx context.Context, key string) error {
 	if err := e.enter(); err != nil {
 		return err
 	}

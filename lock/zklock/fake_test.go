@@ -22,7 +22,7 @@ type fake struct {
 
 // openFake returns an engine whose only server is what serve does with each connection after
 // the handshake.
-func openFake(t *testing.T, serve func(f *fake)) *Engine {
+func openFake(t *testing.T, serve func(f *fake)) *engine {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -52,7 +52,7 @@ func openFake(t *testing.T, serve func(f *fake)) *Engine {
 		_ = l.Close()
 		<-done
 	})
-	return e
+	return e.(*engine)
 }
 
 func (f *fake) shakeHands() bool {

@@ -47,12 +47,12 @@ func where(root string, timeout time.Duration, servers []string) string {
 }
 
 // open returns an engine whose sessions last for as long as the servers allow.
-func open(tb testing.TB, root string, servers []string) *zklock.Engine {
+func open(tb testing.TB, root string, servers []string) zklock.Engine {
 	tb.Helper()
 	return openWith(tb, zklock.Config{Root: root, SessionTimeout: time.Minute, Servers: servers})
 }
 
-func openWith(tb testing.TB, cfg zklock.Config) *zklock.Engine {
+func openWith(tb testing.TB, cfg zklock.Config) zklock.Engine {
 	tb.Helper()
 	e, err := zklock.New(cfg)
 	if err != nil {

@@ -14,16 +14,16 @@ import (
 // one answer.
 
 // folder is the parent of the nodes of a key.
-func (e *Engine) folder(key string) string {
+func (e *engine) folder(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return fmt.Sprintf("%s/%02x", e.cfg.Root, sum[0])
 }
 
 // lockNode is the node that says who has a key.
-func (e *Engine) lockNode(key string) string { return e.folder(key) + "/" + escaped(key) }
+func (e *engine) lockNode(key string) string { return e.folder(key) + "/" + escaped(key) }
 
 // ownerNode is the node that exists as long as an owner has a key. No escaped key is the same name.
-func (e *Engine) ownerNode(r lock.Request) string {
+func (e *engine) ownerNode(r lock.Request) string {
 	sum := sha256.Sum256([]byte(r.Key + "\x00" + r.Owner))
 	return fmt.Sprintf("%s/%%o-%x", e.folder(r.Key), sum[:16])
 }

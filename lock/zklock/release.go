@@ -10,7 +10,7 @@ import (
 
 // Release implements lock.Engine: one request deletes both nodes, or neither. The owner's node
 // exists only as long as the owner has the key, so Release can't delete the lock of another owner.
-func (e *Engine) Release(ctx context.Context, r lock.Request) error {
+func (e *engine) Release(ctx context.Context, r lock.Request) error {
 	if err := e.enter(); err != nil {
 		return err
 	}
@@ -22,7 +22,7 @@ func (e *Engine) Release(ctx context.Context, r lock.Request) error {
 	return e.release(ctx, conn, r)
 }
 
-func (e *Engine) release(ctx context.Context, conn *conn, r lock.Request) error {
+func (e *engine) release(ctx context.Context, conn *conn, r lock.Request) error {
 	_, i, err := doMulti(ctx, conn, "release", remove(e.ownerNode(r)), remove(e.lockNode(r.Key)))
 	if err != nil {
 		return err
@@ -36,7 +36,7 @@ func (e *Engine) release(ctx context.Context, conn *conn, r lock.Request) error 
 
 // deleteUnrenewed deletes a lock that was not renewed for its ttl. If that fails, it is tried again
 // as long as the session lives.
-func (e *Engine) deleteUnrenewed(h hold) {
+func (e *engine) deleteUnrenewed(h hold) {
 	if e.enter() != nil {
 		return
 	}

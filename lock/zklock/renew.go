@@ -16,7 +16,7 @@ var errNotOurs = fmt.Errorf("zklock: %w", lock.ErrNotHeld)
 // Renew implements lock.Engine: one request checks that the owners' nodes exist. A majority of the
 // servers agrees on it, so a leader that was replaced while it stood still can't answer, and the
 // session is alive.
-func (e *Engine) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration) []error {
+func (e *engine) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration) []error {
 	errs := make([]error, len(rs))
 	if len(rs) == 0 {
 		return errs
@@ -67,7 +67,7 @@ func fill(errs []error, err error) []error {
 const most = 1000
 
 // renew renews the requests with the indexes these, and sets their errors.
-func (e *Engine) renew(ctx context.Context, conn *conn, rs []lock.Request, errs []error, these []int) {
+func (e *engine) renew(ctx context.Context, conn *conn, rs []lock.Request, errs []error, these []int) {
 	for len(these) > 0 {
 		n := min(len(these), most)
 		now := append([]int(nil), these[:n]...)

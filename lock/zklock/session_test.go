@@ -34,14 +34,14 @@ func TestSessionLasts(t *testing.T) {
 	}
 }
 
-func openInside(t *testing.T) *Engine {
+func openInside(t *testing.T) *engine {
 	t.Helper()
 	e, err := New(Config{Servers: teststack.ZooKeeper(t), Root: "/inside-" + t.Name(), SessionTimeout: 8 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = e.Close(context.Background()) })
-	return e
+	return e.(*engine)
 }
 
 // A session that was not used for long is prolonged by a new connection before a lock is

@@ -14,7 +14,7 @@ const strayTime = 3 * time.Second
 // deleteStrays deletes the locks of a session that nobody holds. After a restore of a backup, a
 // session that goes on has the locks again that it had then, and would keep them for as long as the
 // process lives. The connection is not in use yet, so no lock is acquired meanwhile.
-func (e *Engine) deleteStrays(conn *conn) {
+func (e *engine) deleteStrays(conn *conn) {
 	ctx, cancel := context.WithTimeout(e.ctx, strayTime)
 	defer cancel()
 	strays, err := e.strays(ctx, conn)
@@ -36,7 +36,7 @@ func (e *Engine) deleteStrays(conn *conn) {
 }
 
 // strays returns the locks of the session that the engine does not know.
-func (e *Engine) strays(ctx context.Context, conn *conn) ([]hold, error) {
+func (e *engine) strays(ctx context.Context, conn *conn) ([]hold, error) {
 	listed, err := e.list(ctx, conn)
 	if err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func (e *Engine) strays(ctx context.Context, conn *conn) ([]hold, error) {
 }
 
 // list returns the nodes of the session. Servers before version 3.6 do not list them.
-func (e *Engine) list(ctx context.Context, conn *conn) (map[string]bool, error) {
+func (e *engine) list(ctx context.Context, conn *conn) (map[string]bool, error) {
 	const parts = "0123456789abcdef" // of the folders, as an answer may have 4 MiB
 	answers := make(chan answer, len(parts))
 	if err := conn.send(opSync, syncOf(e.cfg.Root), func(answer) {}); err != nil {

@@ -19,7 +19,7 @@ type watch struct {
 
 // Watch implements lock.Waker. ZooKeeper notifies once for each watch. When it is set again, the
 // answer shows whether the lock became free in between.
-func (e *Engine) Watch(ctx context.Context, key string, wake func()) (stop func(), err error) {
+func (e *engine) Watch(ctx context.Context, key string, wake func()) (stop func(), err error) {
 	if err := e.enter(); err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func (ws *watches) ring(node string) {
 }
 
 // fired sets a watch again after it has notified. The waiters are woken if the lock is free.
-func (e *Engine) fired(conn *conn, node string) {
+func (e *engine) fired(conn *conn, node string) {
 	if e.watches.has(node) {
 		e.arm(conn, node, false) // or the next connection sets all watches
 	}
@@ -100,7 +100,7 @@ func (e *Engine) fired(conn *conn, node string) {
 
 // arm sets a watch. It wakes the waiters if the lock is free, or if a release may have been
 // missed.
-func (e *Engine) arm(conn *conn, node string, missed bool) {
+func (e *engine) arm(conn *conn, node string, missed bool) {
 	_ = conn.send(opExists, read(node, true), func(a answer) {
 		if missed || a.lost != nil || a.code == errNoNode {
 			e.watches.ring(node)
@@ -109,7 +109,7 @@ func (e *Engine) arm(conn *conn, node string, missed bool) {
 }
 
 // armAll sets all watches on a new connection.
-func (e *Engine) armAll(conn *conn) {
+func (e *engine) armAll(conn *conn) {
 	for _, node := range e.watches.nodes() {
 		e.arm(conn, node, true)
 	}

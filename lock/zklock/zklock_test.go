@@ -136,7 +136,7 @@ func awaitFree(t *testing.T, e lock.Engine, key string) {
 	t.Fatalf("%q is still held", key)
 }
 
-func awaitAnswer(t *testing.T, e *zklock.Engine) {
+func awaitAnswer(t *testing.T, e zklock.Engine) {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); <-time.After(20 * time.Millisecond) {
 		if e.Ping(t.Context()) == nil {

@@ -112,7 +112,7 @@ func (i *instance) run(ctx context.Context) (err error) {
 	}
 
 	switch e := engine.(type) {
-	case *switchlock.Engine:
+	case switchlock.Engine:
 		err = i.sell(ctx, g, locker, e)
 	default:
 		if i.do == "serve" {

@@ -12,7 +12,7 @@ import (
 
 // heartbeats has an instance tell the monitor what it knows of a switch.
 func (i *instance) heartbeats(cfg *outbox.Config, e lock.Engine) {
-	s, ok := e.(*switchlock.Engine)
+	s, ok := e.(switchlock.Engine)
 	if !ok {
 		return
 	}

@@ -40,7 +40,7 @@ const (
 )
 
 // openLocks returns the pool of the locks, and the record in it.
-func openLocks(dsn string) (*sql.DB, *sqllock.Source, error) {
+func openLocks(dsn string) (*sql.DB, switchlock.Source, error) {
 	cfg, err := mysql.ParseDSN(dsn)
 	if err != nil {
 		return nil, nil, err
@@ -56,7 +56,7 @@ func openLocks(dsn string) (*sql.DB, *sqllock.Source, error) {
 }
 
 // openSwitch returns an engine that keeps locks in a Redis server, or in the database.
-func openSwitch(log *slog.Logger) (*switchlock.Engine, error) {
+func openSwitch(log *slog.Logger) (switchlock.Engine, error) {
 	pool, source, err := openLocks(os.Getenv("BELAY_MYSQL_DSN"))
 	if err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ const switchRedis = "BELAY_TEST_SWITCH_REDIS"
 
 // sell sells one of a stock again and again, until there is a line on standard input. It
 // says how many it has sold, and where locks are granted whenever that changes.
-func (i *instance) sell(ctx context.Context, g *guard.Guard, l *lock.Locker, e *switchlock.Engine) error {
+func (i *instance) sell(ctx context.Context, g *guard.Guard, l *lock.Locker, e switchlock.Engine) error {
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {
 		_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
@@ -112,7 +112,7 @@ func (i *instance) sell(ctx context.Context, g *guard.Guard, l *lock.Locker, e *
 }
 
 // watchLocks says where a lock of this instance's own is granted, or that it is nowhere.
-func (i *instance) watchLocks(ctx context.Context, l *lock.Locker, e *switchlock.Engine) {
+func (i *instance) watchLocks(ctx context.Context, l *lock.Locker, e switchlock.Engine) {
 	said := ""
 	for ; ctx.Err() == nil; <-time.After(50 * time.Millisecond) {
 		where := "nowhere"

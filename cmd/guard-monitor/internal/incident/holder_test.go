@@ -99,7 +99,7 @@ func startHolder(t *testing.T, c holderConfig) *testproc.Process {
 type instance struct {
 	guard  *guard.Guard
 	locker *lock.Locker
-	engine *redislock.Engine
+	engine redislock.Engine
 }
 
 func newInstance(name string, db *gorm.DB, addrs []string, ttl time.Duration, p notify.Publisher) (*instance, error) {
