@@ -14,7 +14,7 @@ import (
 var errClosed = fmt.Errorf("%w: sqllock: closed", lock.ErrDenied)
 
 // errUnkeyed is returned where the database cannot distinguish the rows of two owners.
-var errUnkeyed = fmt.Errorf("%w: the primary key of belay_lock and of belay_done has to be name alone, as in sqllock.Schema", lock.ErrDenied)
+var errUnkeyed = fmt.Errorf("%w: the primary key of belay_lock and of belay_done has to be name alone, as sqllock.Migrate creates it", lock.ErrDenied)
 
 // unconnected is the error of a statement for which there was no connection: nothing was
 // sent.

@@ -9,17 +9,8 @@ import (
 	"github.com/belaygo/belay/internal/sqldb"
 )
 
-// Schema returns the statements that create the tables belay_lock, belay_done and belay_switch, for
-// other tools of migration. It is empty for an unknown dialect.
-func Schema(d Dialect) string {
-	known, err := dialectOf(d)
-	if err != nil {
-		return ""
-	}
-	return known.Schema(schemas)
-}
-
-// Migrate creates the tables of Schema if they are not there.
+// Migrate creates the tables belay_lock, belay_done and belay_switch if they are not there. The
+// statements are in the folder schema, for other tools of migration.
 func Migrate(ctx context.Context, pool *sql.DB, d Dialect) error {
 	if pool == nil {
 		return errors.New("sqllock: pool is nil")
