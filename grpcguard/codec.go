@@ -7,17 +7,17 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/belaygo/belay/guard"
 )
 
 // codec encodes an answer with the name of its type.
-type codec struct{}
+var codec = guard.Codec{Name: "anypb", Marshal: marshal, Unmarshal: unmarshal}
 
 // errUnknownType is the error of a stored answer whose type this program does not know.
 var errUnknownType = errors.New("grpcguard: the type of the answer is unknown")
 
-func (codec) Name() string { return "anypb" }
-
-func (codec) Marshal(v any) ([]byte, error) {
+func marshal(v any) ([]byte, error) {
 	message, ok := v.(proto.Message)
 	if !ok {
 		return nil, errMessage
@@ -33,7 +33,7 @@ func (codec) Marshal(v any) ([]byte, error) {
 	return deterministic.Marshal(packed)
 }
 
-func (codec) Unmarshal(data []byte, v any) error {
+func unmarshal(data []byte, v any) error {
 	packed := new(anypb.Any)
 	if err := proto.Unmarshal(data, packed); err != nil {
 		return err

@@ -118,7 +118,7 @@ func (c *served) read(ctx context.Context, keys []string, message proto.Message)
 	if c.request, err = requestOf(c.method, principal, key, message); err != nil {
 		return nil, err
 	}
-	opts := []guard.Option{guard.Wait(c.Wait), guard.MaxAnswer(c.MaxAnswer), guard.Encode(codec{})}
+	opts := []guard.Option{guard.Wait(c.Wait), guard.MaxAnswer(c.MaxAnswer), guard.Encode(codec)}
 	for _, lock := range locks {
 		opts = append(opts, guard.Also(lock))
 	}

@@ -2,20 +2,37 @@ package guard
 
 import (
 	"encoding/json"
+	"fmt"
+	"regexp"
 )
 
-// A Codec encodes answers. The name, 1 to 32 printable characters of ASCII, is
-// stored with each.
-type Codec interface {
-	Name() string
-	Marshal(v any) ([]byte, error)
-	Unmarshal(data []byte, v any) error
+// A Codec encodes answers. All fields are required.
+type Codec struct {
+	// Name has 1 to 32 printable characters of ASCII. It is stored with each answer.
+	Name string
+	// Marshal encodes an answer. Unmarshal decodes data into the answer that v points to. They
+	// are safe for concurrent use.
+	Marshal   func(v any) ([]byte, error)
+	Unmarshal func(data []byte, v any) error
+}
+
+// codecNames are those that every database stores as they are.
+var codecNames = regexp.MustCompile(`^[!-~]{1,32}$`)
+
+func (c Codec) check() error {
+	switch {
+	case !codecNames.MatchString(c.Name):
+		return fmt.Errorf("%w: the codec is named %q, not 1 to 32 printable characters of ASCII", ErrAnswer, c.Name)
+	case c.Marshal == nil || c.Unmarshal == nil:
+		return fmt.Errorf("%w: the codec %s lacks Marshal or Unmarshal", ErrAnswer, c.Name)
+	}
+	return nil
 }
 
 // Encode sets the Codec of Once. Defaults to JSON, and to the bytes themselves for an
 // answer that is a []byte.
 func Encode(c Codec) Option {
-	return func(o *options) { o.codec = c }
+	return func(o *options) { o.codec = &c }
 }
 
 // MaxAnswer sets how many bytes an encoded answer can have, at most 16 MiB - 1. Defaults to
@@ -29,29 +46,24 @@ const (
 	largestBody = 1<<24 - 1 // of a MEDIUMBLOB
 )
 
-type jsonCodec struct{}
+var jsonCodec = Codec{Name: "json", Marshal: json.Marshal, Unmarshal: json.Unmarshal}
 
-func (jsonCodec) Name() string                       { return "json" }
-func (jsonCodec) Marshal(v any) ([]byte, error)      { return json.Marshal(v) }
-func (jsonCodec) Unmarshal(data []byte, v any) error { return json.Unmarshal(data, v) }
-
-type bytesCodec struct{}
-
-func (bytesCodec) Name() string                  { return "bytes" }
-func (bytesCodec) Marshal(v any) ([]byte, error) { return v.([]byte), nil }
-
-func (bytesCodec) Unmarshal(data []byte, v any) error {
-	*v.(*[]byte) = data
-	return nil
+var bytesCodec = Codec{
+	Name:    "bytes",
+	Marshal: func(v any) ([]byte, error) { return v.([]byte), nil },
+	Unmarshal: func(data []byte, v any) error {
+		*v.(*[]byte) = data
+		return nil
+	},
 }
 
 // codecFor returns the codec for what model points to.
 func (o options) codecFor(model any) Codec {
 	if o.codec != nil {
-		return o.codec
+		return *o.codec
 	}
 	if _, ok := model.(*[]byte); ok {
-		return bytesCodec{}
+		return bytesCodec
 	}
-	return jsonCodec{}
+	return jsonCodec
 }

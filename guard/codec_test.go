@@ -37,16 +37,9 @@ func TestOnceDecodesBeforeTheCommit(t *testing.T) {
 	})
 }
 
-// aCodec has a name of its own.
-type aCodec struct{ name string }
-
-func (c aCodec) Name() string              { return c.name }
-func (aCodec) Marshal(any) ([]byte, error) { return nil, nil }
-func (aCodec) Unmarshal([]byte, any) error { return nil }
-
-// TestCodecNames: a name that does not fit is an error, also where the database would cut
-// it.
-func TestCodecNames(t *testing.T) {
+// TestCodecsAreChecked: a name that does not fit is an error, also where the database would cut
+// it, and so is a function that is missing.
+func TestCodecsAreChecked(t *testing.T) {
 	t.Parallel()
 	withOnce(t, func(e *env) {
 		if e.db.Name() == "mysql" {
@@ -55,10 +48,15 @@ func TestCodecNames(t *testing.T) {
 			pool.SetMaxOpenConns(1)
 			wantNil(e.t, e.db.Exec("SET sql_mode = ''").Error)
 		}
-		for i, name := range []string{"", strings.Repeat("x", 33), "\xff", "é", "a\n"} {
+		marshal, unmarshal := func(any) ([]byte, error) { return nil, nil }, func([]byte, any) error { return nil }
+		codecs := []guard.Codec{{Name: "a", Marshal: marshal}, {Name: "a", Unmarshal: unmarshal}}
+		for _, name := range []string{"", strings.Repeat("x", 33), "\xff", "é", "a\n"} {
+			codecs = append(codecs, guard.Codec{Name: name, Marshal: marshal, Unmarshal: unmarshal})
+		}
+		for i, codec := range codecs {
 			_, err := guard.Once(bg, e.Guard.Guard, request(fmt.Sprint(i)), func(ctx context.Context, tx *gorm.DB) (receipt, error) {
 				return receipt{}, takeOne(1)(ctx, tx)
-			}, guard.Encode(aCodec{name}))
+			}, guard.Encode(codec))
 			wantIs(e.t, err, guard.ErrAnswer)
 		}
 		e.wantTaken(0)

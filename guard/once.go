@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"regexp"
 	"time"
 
 	"gorm.io/gorm"
@@ -175,13 +174,10 @@ func (a *answering) replay(k *claiming, o options, err error) error {
 	return a.take(o)
 }
 
-// codecNames are those that every database stores as they are.
-var codecNames = regexp.MustCompile(`^[!-~]{1,32}$`)
-
 func (a *answering) encode(o options, v any, refused bool) error {
 	codec := o.codecFor(a.model)
-	if name := codec.Name(); !codecNames.MatchString(name) {
-		return fmt.Errorf("%w: the codec is named %q, not 1 to 32 printable characters of ASCII", ErrAnswer, name)
+	if err := codec.check(); err != nil {
+		return err
 	}
 	body, err := codec.Marshal(v)
 	if err != nil {
@@ -194,15 +190,15 @@ func (a *answering) encode(o options, v any, refused bool) error {
 	if len(body) > limit {
 		return fmt.Errorf("%w: %d bytes, at most %d are allowed: see MaxAnswer", ErrAnswer, len(body), limit)
 	}
-	a.answer.Refused, a.answer.Codec, a.answer.Body = refused, codec.Name(), body
+	a.answer.Refused, a.answer.Codec, a.answer.Body = refused, codec.Name, body
 	return nil
 }
 
 // decode sets what v points to. An answer that is there is never made again.
 func (a *answering) decode(o options, v any) error {
 	codec := o.codecFor(v)
-	if a.answer.Codec != codec.Name() {
-		return fmt.Errorf("%w: it is encoded as %q, not %q", ErrAnswer, a.answer.Codec, codec.Name())
+	if a.answer.Codec != codec.Name {
+		return fmt.Errorf("%w: it is encoded as %q, not %q", ErrAnswer, a.answer.Codec, codec.Name)
 	}
 	if err := codec.Unmarshal(a.answer.Body, v); err != nil {
 		return fmt.Errorf("%w: decode: %w", ErrAnswer, err)

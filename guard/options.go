@@ -24,7 +24,7 @@ type options struct {
 	protects []any
 	also     []also
 	requests []once.Request
-	codec    Codec
+	codec    *Codec // nil: by the type of the answer
 	maxBody  int
 	combine  bool
 }
