@@ -11,7 +11,8 @@
 //
 // In every run of the tests, and without a server, TestTable checks that each mutant still
 // applies: what it replaces is in the file just once, and its tests exist. TestPromises
-// checks that each promise of docs/guarantees.md has a mutant.
+// checks that each promise of docs/guarantees.md has a mutant, and TestFaults that those of
+// docs/faults.md are in the table.
 //
 // First, each group of tests must pass without a mutant. A mutant that does not compile is
 // an error of the table. So is a panic, or a test that does not end in time, unless the
