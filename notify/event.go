@@ -33,6 +33,12 @@ const (
 	// many operations the instance has refused on this node since its last such event.
 	// The Key and the trace are those of the first of them. There is no Owner.
 	VerdictUnavailable Verdict = "unavailable"
+	// VerdictCommitLost means that the database has lost commits that it had acknowledged: their
+	// requests are missing since a failover, a restart or a restore. The Count is how many commits
+	// of the instance were lost, as far as it remembers them, and Lost describes them. The Outcome
+	// is OutcomeUnknown: a request that has come again may have taken effect again. There is no
+	// Key, Place or Owner.
+	VerdictCommitLost Verdict = "commit_lost"
 )
 
 // Outcome is the outcome of the operation. The set is closed.
@@ -81,7 +87,15 @@ type Versions struct {
 	Found    int64 `json:"found"`
 }
 
-// Event reports one failure of the first layer. It carries names and times of
+// LostCommits describes commits that a database has lost. Times are by the caller's clock.
+type LostCommits struct {
+	FirstAt time.Time `json:"first_at"` // when the first of them was acknowledged
+	LastAt  time.Time `json:"last_at"`  // when the last of them was acknowledged
+	Server  string    `json:"server"`   // the server that acknowledged the last of them: its address and ids
+	Now     string    `json:"now"`      // the server that lacks them; equal to Server if that was restarted
+}
+
+// Event reports one failure of the first layer, or of the database. It carries names and times of
 // the operation, never the values of a row. The tags name the members of its JSON, which
 // has TTL in whole milliseconds and times in UTC.
 type Event struct {
@@ -96,6 +110,8 @@ type Event struct {
 	Table    string    `json:"table,omitempty"`    // the table of the refused row; empty if none was refused
 	Index    []string  `json:"index,omitempty"`    // the columns that identify the row
 	Versions *Versions `json:"versions,omitempty"` // set when an update found another version
+
+	Lost *LostCommits `json:"lost,omitempty"` // set for VerdictCommitLost
 
 	Owner      string        `json:"owner,omitempty"`              // the owner id of the lock that failed
 	Token      int64         `json:"token,omitempty,string"`       // its fencing token; 0 = none; a string, as JSON numbers lose digits above 2^53
@@ -152,6 +168,8 @@ func (e *Event) Validate() error {
 		return cloudevent.Invalid("deadline is outside the years 0 to 9999")
 	case !slices.Contains(losses, e.Loss):
 		return cloudevent.Invalid("loss %.40q is unknown", string(e.Loss))
+	case e.Lost != nil && (!cloudevent.Writable(e.Lost.FirstAt) || !cloudevent.Writable(e.Lost.LastAt)):
+		return cloudevent.Invalid("a time of lost is outside the years 0 to 9999")
 	case e.TTL < 0:
 		return cloudevent.Invalid("ttl %v is negative", e.TTL)
 	case e.Count == 0 && e.Verdict == VerdictDegraded && e.Outcome == OutcomeCommitted:
@@ -163,7 +181,7 @@ func (e *Event) Validate() error {
 
 // The values that are valid.
 var (
-	verdicts = []Verdict{VerdictOverlap, VerdictLost, VerdictUnknownCommit, VerdictDegraded, VerdictUnavailable}
+	verdicts = []Verdict{VerdictOverlap, VerdictLost, VerdictUnknownCommit, VerdictDegraded, VerdictUnavailable, VerdictCommitLost}
 	outcomes = []Outcome{OutcomeCommitted, OutcomeRefused, OutcomeRolledBack, OutcomeUnknown}
 	losses   = []Loss{"", LossExpired, LossUnrenewed, LossGone, LossMaxHold}
 	holders  = []Holder{"", HolderSelf, HolderOther, HolderNone, HolderUnknown}

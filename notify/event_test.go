@@ -60,7 +60,16 @@ func examples() map[string]notify.Event {
 	unavailable := degraded
 	unavailable.Verdict, unavailable.Outcome = notify.VerdictUnavailable, notify.OutcomeRolledBack
 
+	commits := unavailable
+	commits.Verdict, commits.Outcome = notify.VerdictCommitLost, notify.OutcomeUnknown
+	commits.Key, commits.Place, commits.TraceID = "", notify.Place{}, ""
+	commits.Lost = &notify.LostCommits{
+		FirstAt: at.Add(-18 * time.Second), LastAt: at.Add(-17 * time.Second),
+		Server: "10.0.0.21:5432 7396528941283746510 00000001", Now: "10.0.0.22:5432 7396528941283746510 00000002",
+	}
+
 	return map[string]notify.Event{
+		"commit_lost":    commits,
 		"overlap":        overlap,
 		"lost":           lost,
 		"unknown_commit": unknown,
@@ -94,6 +103,7 @@ func TestValidate(t *testing.T) {
 		"no time":       {func(e *notify.Event) { e.CaughtAt = time.Time{} }, "caught_at is missing"},
 		"far time":      {func(e *notify.Event) { e.CaughtAt = time.Unix(1<<40, 0) }, "caught_at is outside"},
 		"far grant":     {func(e *notify.Event) { e.AcquiredAt = time.Unix(-1<<40, 0) }, "acquired_at is outside"},
+		"far loss":      {func(e *notify.Event) { e.Lost = &notify.LostCommits{LastAt: time.Unix(1<<40, 0)} }, "lost"},
 		"ttl":           {func(e *notify.Event) { e.TTL = -1 }, "ttl"},
 		"count":         {func(e *notify.Event) { e.Count = 0 }, "count"},
 		"no commits":    {func(e *notify.Event) { e.Outcome, e.Count = notify.OutcomeCommitted, 0 }, "count"},

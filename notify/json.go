@@ -19,10 +19,21 @@ func (e Event) MarshalJSON() ([]byte, error) {
 	data := event(e)
 	data.AcquiredAt, data.Deadline, data.CaughtAt = e.AcquiredAt.UTC(), e.Deadline.UTC(), e.CaughtAt.UTC()
 	data.TTL /= time.Millisecond
+	data.Lost = e.Lost.inUTC()
 	env := cloudevent.New(cloudevent.Event, e.ID, e.Service, e.Instance, e.CaughtAt, data)
 	env.Subject = e.Key
 	env.TraceParent, env.TraceState = cloudevent.CheckTrace(e.Trace.Parent, e.Trace.State)
 	return json.Marshal(env)
+}
+
+// inUTC returns a copy with times in UTC; nil for nil.
+func (l *LostCommits) inUTC() *LostCommits {
+	if l == nil {
+		return nil
+	}
+	c := *l
+	c.FirstAt, c.LastAt = c.FirstAt.UTC(), c.LastAt.UTC()
+	return &c
 }
 
 // UnmarshalJSON reads what MarshalJSON writes, from any peer: it ignores
@@ -37,6 +48,7 @@ func (e *Event) UnmarshalJSON(b []byte) error {
 	read := Event(env.Data)
 	read.ID = env.ID
 	read.AcquiredAt, read.Deadline, read.CaughtAt = read.AcquiredAt.UTC(), read.Deadline.UTC(), read.CaughtAt.UTC()
+	read.Lost = read.Lost.inUTC()
 	read.Trace = Trace{Parent: env.TraceParent, State: env.TraceState}
 	if read.TTL, err = cloudevent.Millis("ttl_ms", read.TTL); err != nil {
 		return err

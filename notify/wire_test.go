@@ -95,5 +95,7 @@ func wireExamples() []any {
 			ID: "1", Service: "s", At: time.Unix(0, 0), Interval: time.Minute,
 			Switch: heartbeat.Switch{Epoch: 1<<63 - 1, From: "a<", To: "b", Settled: true},
 		},
+		examples()["commit_lost"],
+		with(func(e *notify.Event) { e.Lost = new(notify.LostCommits) }),
 	}
 }
