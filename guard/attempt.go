@@ -33,6 +33,9 @@ func (s *series) attempt(ctx context.Context, op Op) ending {
 		s.last = s.rollback(err)
 	} else {
 		s.last = s.conclude(s.work(op))
+		if s.last.outcome == notify.OutcomeCommitted {
+			s.claims.keep(s.canary, s.tx)
+		}
 	}
 	return s.last
 }
@@ -71,6 +74,7 @@ func (s *series) begin(ctx context.Context) error {
 		return err
 	}
 	s.tx = tx
+	s.canary.see(tx.Server())
 	return s.plan.protect(tx)
 }
 

@@ -34,6 +34,7 @@ type claiming struct {
 	key     string
 	held    int64 // of the call's keys, or of the request's own
 
+	made   *claim.Claim  // in the last attempt
 	record *claim.Record // what refused the claim, nil if it was gone when it was read
 	err    error         // why it could not be read
 }
@@ -79,7 +80,8 @@ func (k *claiming) lockKey() string {
 // claim inserts the claim: whoever comes with the same request from now on waits for the
 // end of this transaction.
 func (k *claiming) claim(t *dbtx.Tx, h held) error {
-	err := t.Claim(k.key, k.row(), h.patience())
+	k.made = k.row()
+	err := t.Claim(k.key, k.made, h.patience())
 	switch {
 	case err == nil:
 		database := k.records.db.Name()
@@ -90,6 +92,9 @@ func (k *claiming) claim(t *dbtx.Tx, h held) error {
 	}
 	return claim.Explain(err)
 }
+
+// keep implements claims.
+func (k *claiming) keep(c *canary, t *dbtx.Tx) { c.keep(t, k.made) }
 
 // suspend and resume mark the claim while a statement runs that may commit it before the
 // operation has ended.

@@ -9,6 +9,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"github.com/belaygo/belay/internal/claim"
 	"github.com/belaygo/belay/internal/dbtx"
 	"github.com/belaygo/belay/internal/fail"
 	"github.com/belaygo/belay/notify"
@@ -39,9 +40,10 @@ type crew struct {
 	patience *patience // of the last attempt
 	saved    bool      // the last attempt has saved the rows, and may have committed them
 
-	inserts bool      // they insert rows, those of their requests included
-	asked   []*member // in the order in which the transaction knows them
-	made    int       // changes in the last attempt
+	inserts bool           // they insert rows, those of their requests included
+	claimed []*claim.Claim // in the last attempt
+	asked   []*member      // in the order in which the transaction knows them
+	made    int            // changes in the last attempt
 }
 
 // errOrphaned is the answer of a crew that may have been committed, but whose leader has
@@ -112,7 +114,7 @@ func (k *crew) work(ctx context.Context, tx *gorm.DB) error {
 	defer r.close()
 	defer func() { k.all = r.members() }() // the others are not ours any longer
 	r.turns(k.crews.turnTime)
-	if err := claimFor(t, r.members()); err != nil {
+	if k.claimed, err = claimFor(t, r.members()); err != nil {
 		return err
 	}
 	fail.Point("guard/crew-claimed")

@@ -22,9 +22,10 @@ func (m *member) inserts() (rows []dbtx.NewRow) {
 }
 
 // claimFor inserts the requests of those whose turns are over. Those whose changes have
-// failed take theirs back: they have only made sure that nobody else serves them.
-func claimFor(t *dbtx.Tx, members []*member) error {
-	var made, failed []*claim.Claim
+// failed take theirs back: they have only made sure that nobody else serves them. It returns the
+// claims that stay.
+func claimFor(t *dbtx.Tx, members []*member) (made []*claim.Claim, err error) {
+	var failed []*claim.Claim
 	for _, m := range members {
 		switch {
 		case m.serves == nil || !m.part.in:
@@ -36,10 +37,17 @@ func claimFor(t *dbtx.Tx, members []*member) error {
 	}
 	if len(failed) > 0 {
 		if err := claimInVain(t, failed, len(made) > 0); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return claimAll(t, made)
+	return made, claimAll(t, made)
+}
+
+// keep implements claims.
+func (k *crew) keep(c *canary, t *dbtx.Tx) {
+	for _, made := range k.claimed {
+		c.keep(t, made)
+	}
 }
 
 // claimInVain inserts claims and takes them back, if the transaction goes on.

@@ -1,6 +1,10 @@
 package guard
 
-import "time"
+import (
+	"time"
+
+	"github.com/belaygo/belay/internal/dbtx"
+)
 
 // Queued returns how many callers wait to share a transaction under key, apart from the
 // one that leads.
@@ -24,4 +28,42 @@ func (g *Guard) Lines() int {
 	g.crews.lines.mu.Lock()
 	defer g.crews.lines.mu.Unlock()
 	return len(g.crews.lines.of)
+}
+
+// LookAgainAfter sets the time between two looks for lost commits.
+func (g *Guard) LookAgainAfter(d time.Duration) { g.canary.pause = d }
+
+// FailOver makes the Guard take what it has committed for another server's.
+func (g *Guard) FailOver() {
+	c := g.canary
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.server, c.servers = dbtx.Server{Name: "former"}, nil
+	for i := range c.claims {
+		c.claims[i].server = &dbtx.Server{Name: "former"}
+	}
+}
+
+// Age makes the Guard take what it has committed for older by d.
+func (g *Guard) Age(d time.Duration) {
+	g.canary.mu.Lock()
+	defer g.canary.mu.Unlock()
+	for i := range g.canary.claims {
+		k := &g.canary.claims[i]
+		k.begun, k.at = k.begun-int64(d), k.at-int64(d)
+	}
+}
+
+// Looks returns whether the Guard looks for lost commits now, and when it last began to.
+func (g *Guard) Looks() (now bool, last time.Time) {
+	g.canary.mu.Lock()
+	defer g.canary.mu.Unlock()
+	return g.canary.looking, g.canary.looked
+}
+
+// Kept returns how many claims the Guard looks for after a failover.
+func (g *Guard) Kept() int {
+	g.canary.mu.Lock()
+	defer g.canary.mu.Unlock()
+	return len(g.canary.claims)
 }

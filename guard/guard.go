@@ -25,6 +25,7 @@ type Guard struct {
 	reporter *reporter
 	layer    *firstLayer
 	crews    *crews
+	canary   *canary
 	metrics  *metrics
 	halt     context.CancelFunc // of what runs between operations
 }
@@ -62,6 +63,7 @@ func New(db *gorm.DB, locker *lock.Locker, cfg Config) (*Guard, error) {
 			cfg:      cfg,
 			metrics:  m,
 		},
+		canary:  newCanary(ctx, db, r, running),
 		crews:   &crews{turnTime: turnTime, folding: folding{db: db}},
 		metrics: m,
 		halt:    halt,

@@ -73,7 +73,7 @@ func newMetrics(name string) *metrics {
 		m.combined.WithLabelValues(result)
 	}
 	m.done = m.outcomes.WithLabelValues(string(resultDone))
-	for _, v := range []notify.Verdict{notify.VerdictOverlap, notify.VerdictLost, notify.VerdictUnknownCommit, notify.VerdictDegraded, notify.VerdictUnavailable} {
+	for _, v := range []notify.Verdict{notify.VerdictOverlap, notify.VerdictLost, notify.VerdictUnknownCommit, notify.VerdictDegraded, notify.VerdictUnavailable, notify.VerdictCommitLost} {
 		m.events.WithLabelValues(string(v))
 	}
 	return m

@@ -21,6 +21,7 @@ type series struct {
 	plan    *plan
 	held    held
 	claims  claims
+	canary  *canary
 	budget  budget
 
 	memory  dbtx.Memory // what the attempts saw first of the rows
@@ -37,6 +38,8 @@ type claims interface {
 	foreign(ctx context.Context) bool
 	// purged reports whether it was gone when it was read.
 	purged() bool
+	// keep gives the claims of a transaction that was committed to c.
+	keep(c *canary, t *dbtx.Tx)
 	// outrun returns the error of the last attempt, which a cluster has rolled back in favour of
 	// a transaction on another node: at its COMMIT, or before.
 	outrun(ctx context.Context, t *dbtx.Tx, h held, err error, atCommit bool) error
@@ -46,6 +49,7 @@ type claims interface {
 type noClaims struct{}
 
 func (noClaims) claim(*dbtx.Tx, held) error   { return nil }
+func (noClaims) keep(*canary, *dbtx.Tx)       {}
 func (noClaims) foreign(context.Context) bool { return false }
 func (noClaims) purged() bool                 { return false }
 
