@@ -139,8 +139,13 @@ func (t *Tx) rollback() {
 	}
 }
 
-// free gives the connection back to the pool, with autocommit as it was.
+// free gives the connection back to the pool, with autocommit as it was. A connection that may have
+// another session is closed: what is remembered of it is not of that one.
 func (t *Tx) free() {
+	if t.swapped.Load() {
+		t.conn.Discard()
+		return
+	}
 	if t.conn.Session.HoldsBack() && t.exec(t.conn, "SET autocommit = 1") != nil {
 		t.conn.Discard()
 		return
@@ -170,7 +175,24 @@ func (t *Tx) intact() error {
 	if err != nil || own {
 		return err
 	}
+	if err := t.inside(); err != nil {
+		return err
+	}
 	return t.pooled(ctx)
+}
+
+// inside returns an error if the connection has left the session of the transaction without an error,
+// as behind a pooler that gives each statement any session. Only a transaction without a number may
+// be none.
+func (t *Tx) inside() error {
+	if t.xid != "" || !t.conn.Session.Numbers || !t.journal.WroteRows() {
+		return nil
+	}
+	err := t.exec(t.conn, "SAVEPOINT "+dialect.First)
+	if dialect.IsOutside(err) {
+		err = t.endedUnseen(fmt.Errorf("%w: the connection has been given another session: what was written may be committed in part", ErrTxControl))
+	}
+	return err
 }
 
 // pooled notes that a pooler has given the transaction to another session than the one that

@@ -210,7 +210,7 @@ func (t *Tx) ready(r *protected.Row) error {
 		return err
 	}
 	if err := t.judge.LookBefore(r); err != nil {
-		t.Learn(err)
+		t.learn(err)
 		return err
 	}
 	return nil

@@ -73,7 +73,7 @@ func (t *Tx) those(rows []*protected.Row) (there map[*protected.Row]bool, sure b
 	ctx, cancel := t.reader.Context()
 	defer cancel()
 	if there, sure, err = t.reader.Those(ctx, rows); err != nil {
-		t.Learn(err)
+		t.learn(err)
 	}
 	return there, sure, err
 }

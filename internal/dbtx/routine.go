@@ -34,7 +34,7 @@ func (t *Tx) AroundRoutines(enter, leave func(context.Context, *sql.Conn) error)
 }
 
 // Unseen returns nil, or an error that matches ErrTxControl if a routine has ended the
-// transaction. Some of its writes may be committed, though the transaction was rolled
+// transaction, or a pooler. Some of its writes may be committed, though the transaction was rolled
 // back.
 func (t *Tx) Unseen() error {
 	t.mu.Lock()
@@ -73,9 +73,7 @@ func (t *Tx) LeaveRoutine() error {
 	err := t.exec(t.conn, "RELEASE SAVEPOINT "+routineSavepoint)
 	if dialect.IsNoSavepoint(err) {
 		err = fmt.Errorf("%w: a routine has ended the transaction: what was written may be committed in part", ErrTxControl)
-		t.mu.Lock()
-		t.unseen = err
-		t.mu.Unlock()
+		_ = t.endedUnseen(err)
 	}
 	if err == nil {
 		err = t.beside(t.routines.leave)
@@ -84,6 +82,14 @@ func (t *Tx) LeaveRoutine() error {
 		t.doom(err)
 		t.Poison(err)
 	}
+	return err
+}
+
+// endedUnseen notes, and returns, the error of a transaction that has ended before its time.
+func (t *Tx) endedUnseen(err error) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.unseen = err
 	return err
 }
 

@@ -46,6 +46,15 @@ func (t *Tx) usable() error {
 // Learn records the consequences of a statement's error, as the connection has it, for
 // the transaction.
 func (t *Tx) Learn(err error) {
+	if dialect.Swaps(err) {
+		t.swapped.Store(true)
+		t.Poison(err)
+	}
+	t.learn(err)
+}
+
+// learn is Learn for an error that may be Belay's own.
+func (t *Tx) learn(err error) {
 	t.doom(err)
 	if t.dialect.Aborts && dialect.FromServer(err) {
 		t.mu.Lock()

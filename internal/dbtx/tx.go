@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"sync"
+	"sync/atomic"
 
 	"github.com/belaygo/belay/internal/conflict"
 	"github.com/belaygo/belay/internal/dbtx/dialect"
@@ -37,7 +38,8 @@ type Tx struct {
 	xid      string // on PostgreSQL, its number, known when it is about to be committed
 	saved    bool   // it has had a savepoint
 	routines routines
-	reset    bool // a statement has set the session's sql_mode, or may have
+	reset    bool        // a statement has set the session's sql_mode, or may have
+	swapped  atomic.Bool // the connection may have another session by now: see dialect.Swaps
 
 	mu       sync.Mutex
 	key      string // that protects the rows which are named now

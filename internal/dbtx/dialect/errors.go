@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
+	"strings"
 
 	"github.com/belaygo/belay/internal/sqlerr"
 )
@@ -48,6 +50,9 @@ func IsConstraint(err error) bool { return sqlerr.IsSQLite(err, sqliteConstraint
 // IsNoSavepoint reports that a transaction has no savepoint of a name.
 func IsNoSavepoint(err error) bool { return sqlerr.IsMySQL(err, erNoSavepoint) }
 
+// IsOutside reports that PostgreSQL was sent a statement that it takes only inside of a transaction.
+func IsOutside(err error) bool { return sqlerr.IsPostgres(err, pgOutside) }
+
 // IsSyntax reports that an old server cannot parse a statement.
 func IsSyntax(err error) bool { return sqlerr.IsMySQL(err, erParse) }
 
@@ -87,5 +92,32 @@ func (d Dialect) Poisons(err error) bool {
 	return d.Name == "mysql" && sqlerr.IsMySQL(err, erLockDeadlock, erLockTableFull, erCheckRead, erTableDefChanged) ||
 		d.Name == "postgres" && sqlerr.IsPostgres(err, pgSerialization, pgDeadlock, pgIncomplete, pgOperator, pgConnection) ||
 		d.Name == "sqlite" && sqlerr.IsSQLite(err, sqliteRollsBack...) ||
-		sqlerr.IsBroken(err) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+		Swaps(err) && FromServer(err) || sqlerr.IsBroken(err) || ended(err)
+}
+
+// Swaps reports whether a connection may have another session after err, without the transaction.
+// A driver that wraps another one fails over under a connection that stays open, and reports that
+// by an error of its own; a proxy reports a lost server by an error of clients.
+func Swaps(err error) bool {
+	switch {
+	case err == nil, ended(err):
+		return false
+	case FromServer(err):
+		n := sqlerr.MySQL(err)
+		return n >= firstOfClients && n <= lastOfClients || n >= firstOfProxySQL && n <= lastOfProxySQL ||
+			sqlerr.IsPostgres(err, pgConnection)
+	}
+	return !refusesArguments(err)
+}
+
+// refusals begin the errors by which database/sql and pgx refuse arguments, before they send
+// anything. There are no sentinels for that.
+var refusals = []string{"sql: converting ", "sql: expected ", "failed to encode args[", "mismatched param and argument count", "expected "}
+
+func refusesArguments(err error) bool {
+	return slices.ContainsFunc(refusals, func(r string) bool { return strings.HasPrefix(err.Error(), r) })
+}
+
+func ended(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }

@@ -52,6 +52,10 @@ const (
 	erTableDefChanged  = 1412 // since the snapshot
 	erOffline          = 3032 // offline_mode, as of a member that its group has put out
 	erOfflineWhy       = 6400 // as erOffline, with the reason, since MySQL 9
+	firstOfClients     = 2000 // no server has these, but a proxy reports what it met as a client
+	lastOfClients      = 2999
+	firstOfProxySQL    = 9000 // TiDB has these, too, for storage that it cannot reach
+	lastOfProxySQL     = 9999
 	erNoText           = 3854 // a statement in the list of processes has bytes that are no text
 
 	tidbNoRetry       = 8002 // a conflict at COMMIT

@@ -35,6 +35,7 @@ const (
 	pgConnections   = "53300" // too many
 	pgUnsupported   = "0A000"
 	pgUnprepared    = "55000" // by Aurora, of the position in the log
+	pgOutside       = "25P01" // of a transaction
 )
 
 // readPostgresSession identifies a server by its address, the system identifier and, on a primary,

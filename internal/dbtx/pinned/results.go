@@ -49,7 +49,7 @@ func (r *results) settle(learn func(error)) (open bool) {
 		if _, err := rows.Columns(); err == nil { // closed rows have none
 			return false
 		}
-		if err := rows.Err(); dialect.FromServer(err) {
+		if err := rows.Err(); dialect.FromServer(err) || dialect.Swaps(err) {
 			learn(err)
 		}
 		return true
