@@ -137,11 +137,12 @@ func (t *Tx) stale(w *statement.Write) error {
 	return c
 }
 
-// updateOf returns the text of an UPDATE of a row, whose own part has n arguments.
+// updateOf returns the text of an UPDATE of a row, whose own part has n arguments, and may end with a
+// comment that the end of a line ends.
 func (t *Tx) updateOf(w *statement.Write, row *tablerow.Row, set string, n int) string {
 	var b strings.Builder
 	version := t.dialect.Quote(w.Model.Version())
-	fmt.Fprintf(&b, "UPDATE %s SET %s, %s = %s + 1 WHERE ", t.dialect.Quote(row.Table), set, version, version)
+	fmt.Fprintf(&b, "UPDATE %s SET %s\n, %s = %s + 1 WHERE ", t.dialect.Quote(row.Table), set, version, version)
 	for _, column := range row.Columns {
 		n++
 		fmt.Fprintf(&b, "%s = %s AND ", t.dialect.Quote(column), t.dialect.Mark(n))
