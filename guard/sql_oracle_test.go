@@ -38,12 +38,7 @@ var odd = []string{"a", "A", "a'b", "a''", "a b", "1", "01", "-1", "ü", "é", `
 // and the statement inserts it; and it is, unless its spelling is one that can't be read.
 // BELAY_SQL_ORACLE is the number of statements on each database.
 func TestSQLOracle(t *testing.T) {
-	n := 800
-	if text := os.Getenv("BELAY_SQL_ORACLE"); text != "" {
-		var err error
-		n, err = strconv.Atoi(text)
-		wantNil(t, err)
-	}
+	n := statements(t)
 	each(t, func(e *env) {
 		o := newOracle(e)
 		for range n {
@@ -58,6 +53,18 @@ func TestSQLOracle(t *testing.T) {
 			}
 		}
 	})
+}
+
+// statements returns how many statements an oracle tries on each database.
+func statements(t *testing.T) int {
+	t.Helper()
+	text := os.Getenv("BELAY_SQL_ORACLE")
+	if text == "" {
+		return 800
+	}
+	n, err := strconv.Atoi(text)
+	wantNil(t, err)
+	return n
 }
 
 // An oracle knows what is in the table.
