@@ -2,10 +2,8 @@ package outbox
 
 import (
 	"context"
-	"fmt"
-	"unicode/utf16"
-	"unicode/utf8"
 
+	"github.com/belaygo/belay/internal/asciijson"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -16,19 +14,7 @@ func encode(ev notify.Event) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	ascii := make([]byte, 0, len(body))
-	for _, r := range string(body) {
-		switch {
-		case r < 0x80:
-			ascii = utf8.AppendRune(ascii, r)
-		case r > 0xffff:
-			high, low := utf16.EncodeRune(r)
-			ascii = fmt.Appendf(ascii, `\u%04x\u%04x`, high, low)
-		default:
-			ascii = fmt.Appendf(ascii, `\u%04x`, r)
-		}
-	}
-	return ascii, nil
+	return asciijson.Escape(body), nil
 }
 
 // send gives a stored event to the publisher: as it is, if the publisher takes that,
