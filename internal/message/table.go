@@ -38,7 +38,7 @@ func Migrate(ctx context.Context, db sqldb.DB) error {
 func Check(ctx context.Context, db sqldb.DB) error {
 	for _, query := range []string{
 		`SELECT id, lane, message_id, key_sum, message_key, topic, headers, "body", created_at FROM belay_message WHERE 1 = 0`,
-		"SELECT owner, until_ms FROM belay_relay WHERE 1 = 0",
+		"SELECT owner, beats, until_ms FROM belay_relay WHERE 1 = 0",
 		"SELECT key_sum, lane, message_id, attempts, retry_at, dead, reason FROM belay_parked WHERE 1 = 0",
 	} {
 		if _, err := db.Exec(ctx, query); err != nil {

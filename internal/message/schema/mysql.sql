@@ -26,6 +26,7 @@ INSERT INTO belay_lane (lane, owner, term, until_ms) VALUES (0, '', 0, 0), (1, '
 -- The relays that share the lanes.
 CREATE TABLE IF NOT EXISTS belay_relay (
   owner    VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  beats    BIGINT      NOT NULL, -- grows with each write
   until_ms BIGINT      NOT NULL, -- since 1970; it lives until then
   PRIMARY KEY (owner)
 ) ENGINE = InnoDB;

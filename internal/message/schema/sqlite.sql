@@ -23,6 +23,7 @@ INSERT INTO belay_lane (lane, owner, term, until_ms) VALUES (0, '', 0, 0), (1, '
 -- The relays that share the lanes.
 CREATE TABLE IF NOT EXISTS belay_relay (
   owner    TEXT    NOT NULL PRIMARY KEY,
+  beats    INTEGER NOT NULL, -- grows with each write
   until_ms INTEGER NOT NULL -- since 1970; it lives until then
 );
 -- Keys whose messages wait, since the first of them was not accepted.

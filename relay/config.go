@@ -1,0 +1,94 @@
+package relay
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"github.com/belaygo/belay/internal/background"
+)
+
+// Config sets up a Relay. Routes are required.
+type Config struct {
+	// Name identifies the relay in metrics, if a process has several. Defaults to "relay".
+	Name string
+	// Routes are the ways out, at most one for each topic. A message whose topic has no
+	// route waits, and its followers do, until a relay has one.
+	Routes []Route
+	// Logger gets messages that are not accepted, and failures of the database. Defaults to
+	// slog.Default().
+	Logger *slog.Logger
+
+	limits limits
+}
+
+// limits are bounds that no service has had to set.
+type limits struct {
+	// lease is how long a lane stays with a relay that has died.
+	lease time.Duration
+	// busyPoll is the time between two reads while there was work in the last busyTime.
+	busyPoll, busyTime time.Duration
+	// idlePoll is the time between two reads otherwise.
+	idlePoll time.Duration
+	// minPause and maxPause bound the time before a message is tried again.
+	minPause, maxPause time.Duration
+	// outage bounds the pause of a route whose destination is unavailable.
+	outage time.Duration
+	// writeTimeout limits a statement.
+	writeTimeout time.Duration
+	// drain is how long Close takes at most if its context has no deadline.
+	drain time.Duration
+	// couriers is how many keys are sent at a time.
+	couriers int
+	// rows and bytes bound the messages in hand.
+	rows, bytes int
+}
+
+const defaultTimeout = 30 * time.Second
+
+func (c Config) withDefaults() Config {
+	c.Name = cmp.Or(c.Name, "relay")
+	c.Logger = background.Logger(c.Logger)
+	c.Routes = slices.Clone(c.Routes)
+	for n := range c.Routes {
+		c.Routes[n].Timeout = cmp.Or(c.Routes[n].Timeout, defaultTimeout)
+	}
+	l := &c.limits
+	l.lease = cmp.Or(l.lease, 30*time.Second)
+	l.busyPoll = cmp.Or(l.busyPoll, 50*time.Millisecond)
+	l.busyTime = cmp.Or(l.busyTime, 10*time.Second)
+	l.idlePoll = cmp.Or(l.idlePoll, time.Second)
+	l.minPause = cmp.Or(l.minPause, 500*time.Millisecond)
+	l.maxPause = cmp.Or(l.maxPause, time.Minute)
+	l.outage = cmp.Or(l.outage, 5*time.Second)
+	l.writeTimeout = cmp.Or(l.writeTimeout, 5*time.Second)
+	l.drain = cmp.Or(l.drain, 10*time.Second)
+	l.couriers = cmp.Or(l.couriers, 256)
+	l.rows = cmp.Or(l.rows, 1024)
+	l.bytes = cmp.Or(l.bytes, 32<<20)
+	return c
+}
+
+func (c Config) validate() error {
+	if !utf8.ValidString(c.Name) {
+		return fmt.Errorf("relay: Name %q is not UTF-8", c.Name)
+	}
+	if len(c.Routes) == 0 {
+		return errors.New("relay: Routes are missing")
+	}
+	seen := make(map[string]bool, len(c.Routes))
+	for _, r := range c.Routes {
+		if err := r.validate(); err != nil {
+			return err
+		}
+		if seen[r.Topic] {
+			return fmt.Errorf("relay: two Routes have the Topic %q", r.Topic)
+		}
+		seen[r.Topic] = true
+	}
+	return nil
+}

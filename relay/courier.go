@@ -1,0 +1,87 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/belaygo/belay/internal/background"
+	"github.com/belaygo/belay/internal/fail"
+)
+
+// errLate is the reason of a message that may not be sent any more.
+var errLate = errors.New("relay: undecided")
+
+// A result is what became of a row, or the end of a courier.
+type result struct {
+	row   row
+	tried bool
+	err   error
+
+	last bool  // the courier has ended
+	rest []row // that it has not tried
+}
+
+// A courier sends rows of one key, in their order.
+type courier struct {
+	cfg     Config
+	lanes   *lanes
+	routes  map[string]Route
+	results chan<- result
+	closing context.Context // ends when Close begins
+}
+
+// carry sends rows until one is not accepted.
+func (c courier) carry(ctx context.Context, rows []row, term int64) {
+	for n, r := range rows {
+		if c.closing.Err() != nil || !c.lanes.hasSince(r.lane, term) {
+			c.results <- result{row: r, last: true, rest: rows[n:]}
+			return
+		}
+		fail.Point("relay/before-send")
+		err := c.send(ctx, r)
+		fail.Point("relay/sent")
+		last := err != nil || n == len(rows)-1
+		res := result{row: r, tried: true, err: err, last: last}
+		if last {
+			res.rest = rows[n+1:]
+		}
+		c.results <- res
+		if last {
+			return
+		}
+	}
+}
+
+func (c courier) send(ctx context.Context, r row) error {
+	route, ok := routeOf(c.routes, r.msg.Topic)
+	if !ok {
+		return errNoRoute
+	}
+	if age := r.age + time.Since(r.read); route.Until > 0 && age >= route.Until {
+		return fmt.Errorf("%w: it was not accepted within %v", errLate, route.Until)
+	}
+	defer c.watch(r, route.Timeout)()
+	return background.Do(c.cfg.Logger, "send a message", func() error { return route.send(ctx, r.msg) })
+}
+
+// overtime is how long a call may outlast its context before it is logged.
+const overtime = 10 * time.Second
+
+// watch logs a call that does not return: its key waits for it. The returned function ends the
+// watch.
+func (c courier) watch(r row, limit time.Duration) (returned func() bool) {
+	return time.AfterFunc(limit+overtime, func() {
+		c.cfg.Logger.Error("messages of a key are not sent: a call does not return at the end of its context",
+			"message_id", r.msg.ID, "key", r.msg.Key, "topic", r.msg.Topic, "limit", limit)
+	}).Stop
+}
+
+func routeOf(routes map[string]Route, topic string) (Route, bool) {
+	if r, ok := routes[topic]; ok {
+		return r, true
+	}
+	r, ok := routes[Others]
+	return r, ok
+}

@@ -1,0 +1,26 @@
+package relay
+
+import "time"
+
+// Quick returns cfg with a lease and pauses that a test can wait for.
+func Quick(cfg Config) Config {
+	cfg.limits.lease = 2 * time.Second
+	cfg.limits.busyPoll = 10 * time.Millisecond
+	cfg.limits.idlePoll = 20 * time.Millisecond
+	cfg.limits.minPause = 5 * time.Millisecond
+	cfg.limits.maxPause = 50 * time.Millisecond
+	cfg.limits.outage = 100 * time.Millisecond
+	return cfg
+}
+
+// WithLease returns cfg with another lease.
+func WithLease(cfg Config, lease time.Duration) Config {
+	cfg.limits.lease = lease
+	return cfg
+}
+
+// WithPause returns cfg with a fixed bound of the pause before a message is tried again.
+func WithPause(cfg Config, pause time.Duration) Config {
+	cfg.limits.minPause, cfg.limits.maxPause = pause, pause
+	return cfg
+}

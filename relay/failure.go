@@ -1,0 +1,101 @@
+package relay
+
+import (
+	"errors"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"github.com/belaygo/belay/internal/wait"
+)
+
+// noRoutePause is the time before a relay looks again for the route of a topic: another relay,
+// that has one, may have the lane by then.
+const noRoutePause = 10 * time.Second
+
+// maxReason bounds a stored reason, in bytes.
+const maxReason = 500
+
+// judge returns what follows from the error of a row.
+func (l *loop) judge(r row, err error) failure {
+	f := failure{row: r, reason: reason(err)}
+	switch {
+	case errors.Is(err, errNoRoute):
+		f.pause = noRoutePause
+	case errors.Is(err, errLate):
+		f.dead = true
+	case errors.Is(err, ErrRejected):
+		f.dead, f.counts = true, true
+	default:
+		f.counts = true
+		f.pause = wait.After(r.attempts, l.cfg.limits.minPause, l.cfg.limits.maxPause)
+	}
+	l.metrics.failed.Inc()
+	level, text := slog.LevelWarn, "message is not accepted; its key waits"
+	switch {
+	case f.dead:
+		l.metrics.dead.Inc()
+		level, text = slog.LevelError, "message is a dead letter; its key waits until somebody decides"
+	case r.parked:
+		level = slog.LevelDebug // the first failure was logged
+	}
+	l.cfg.Logger.Log(l.ctx, level, text, "message_id", r.msg.ID, "key", r.msg.Key, "topic", r.msg.Topic, "attempts", r.attempts, "error", err)
+	return f
+}
+
+// reason returns the text of an error in plain ASCII.
+func reason(err error) string {
+	quoted := strconv.QuoteToASCII(err.Error())
+	quoted = quoted[1 : len(quoted)-1]
+	return quoted[:min(len(quoted), maxReason)]
+}
+
+// An outage is that of a route whose destination is unavailable.
+type outage struct {
+	until   time.Time
+	backoff wait.Backoff
+	logged  bool
+}
+
+// suspend pauses the route of a topic. The failures of calls that were under way together count
+// once.
+func (l *loop) suspend(topic string, err error) {
+	route, _ := routeOf(l.courier.routes, topic)
+	o := l.outages[route.Topic]
+	if o == nil {
+		o = &outage{backoff: wait.Backoff{Min: l.cfg.limits.outage / 16, Max: l.cfg.limits.outage}}
+		l.outages[route.Topic] = o
+	}
+	if time.Now().Before(o.until) {
+		return
+	}
+	o.until = time.Now().Add(o.backoff.Next())
+	if !o.logged {
+		o.logged = true
+		l.cfg.Logger.Warn("destination of messages is unavailable", "route", route.Topic, "error", err)
+	}
+}
+
+// resume ends the outage of a topic's route.
+func (l *loop) resume(topic string) {
+	if len(l.outages) == 0 {
+		return
+	}
+	route, _ := routeOf(l.courier.routes, topic)
+	if o := l.outages[route.Topic]; o != nil {
+		delete(l.outages, route.Topic)
+		l.cfg.Logger.Info("destination of messages is available", "route", route.Topic)
+	}
+}
+
+// suspended returns for how long the route of a topic is paused.
+func (l *loop) suspended(topic string) time.Duration {
+	if len(l.outages) == 0 {
+		return 0
+	}
+	route, _ := routeOf(l.courier.routes, topic)
+	if o := l.outages[route.Topic]; o != nil {
+		return time.Until(o.until)
+	}
+	return 0
+}

@@ -1,0 +1,149 @@
+package relay
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"github.com/belaygo/belay/internal/message"
+)
+
+// lanes are the lanes that are leased to this relay. The loop changes them; couriers ask for
+// their lease.
+type lanes struct {
+	table table
+	lease time.Duration
+
+	began time.Time
+	until [message.Lanes]atomic.Int64 // since began, by the clock of the process; 0 = not leased
+	terms [message.Lanes]atomic.Int64 // how often the lane was lost
+
+	// Of the loop alone:
+	leaving [message.Lanes]bool // to be given to another relay, once nothing of it is under way
+	stale   [message.Lanes]int  // couriers of an earlier term: the lane is not taken until they have ended
+}
+
+func newLanes(t table, lease time.Duration) *lanes {
+	return &lanes{table: t, lease: lease, began: time.Now()}
+}
+
+// has reports whether the lane's lease lasts.
+func (l *lanes) has(lane int) bool { return int64(time.Since(l.began)) < l.until[lane].Load() }
+
+// hasSince reports whether the lane was not lost since the given term, and its lease lasts.
+func (l *lanes) hasSince(lane int, term int64) bool {
+	return l.terms[lane].Load() == term && l.has(lane)
+}
+
+// set notes a lease that was renewed at a time. It ends a little early, since clocks run at
+// different speeds.
+func (l *lanes) set(lane int, at time.Time) {
+	l.until[lane].Store(int64(at.Add(l.lease - l.lease/10).Sub(l.began)))
+}
+
+// lose notes that another relay has the lane, or may have it.
+func (l *lanes) lose(lane int) {
+	if l.until[lane].Swap(0) != 0 {
+		l.terms[lane].Add(1)
+	}
+	l.leaving[lane] = false
+}
+
+// readable are the lanes whose messages are to be sent.
+func (l *lanes) readable() (list []int) {
+	for n := range l.until {
+		if l.has(n) && !l.leaving[n] {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+// A lease is a row of belay_lane.
+type lease struct {
+	lane  int
+	owner string
+	left  int64 // ms
+}
+
+func (l lease) free() bool { return l.left <= 0 || l.left > longest.Milliseconds() }
+
+// renew renews the leases, takes lanes that are free up to a fair share, and begins to give up
+// those beyond. lost is called for each lane that was not this relay's, before it is taken.
+func (l *lanes) renew(ctx context.Context, lost func(lane int)) error {
+	if err := l.table.beat(ctx, l.lease); err != nil {
+		return err
+	}
+	at := time.Now()
+	if _, err := l.table.exec(ctx, "UPDATE belay_lane SET until_ms = {now} + ?, term = term + 1 WHERE owner = ?", l.lease.Milliseconds(), l.table.owner); err != nil {
+		return err
+	}
+	relays, all, err := l.table.leases(ctx)
+	if err != nil {
+		return err
+	}
+	var free []int
+	mine := 0
+	for _, one := range all {
+		switch {
+		case one.owner == l.table.owner:
+			l.set(one.lane, at)
+			mine++
+		default:
+			lost(one.lane)
+			l.lose(one.lane)
+			if one.free() && l.stale[one.lane] == 0 {
+				free = append(free, one.lane)
+			}
+		}
+	}
+	fair := (message.Lanes + relays - 1) / max(relays, 1)
+	l.leave(mine - fair)
+	rand.Shuffle(len(free), func(i, j int) { free[i], free[j] = free[j], free[i] }) //nolint:gosec // relays that begin together take different lanes
+	for _, lane := range free[:min(len(free), max(fair-mine, 0))] {
+		if err := l.take(ctx, lane); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leave marks lanes so that so many leave.
+func (l *lanes) leave(excess int) {
+	for n := range l.leaving {
+		l.leaving[n] = excess > 0 && l.has(n)
+		if l.leaving[n] {
+			excess--
+		}
+	}
+}
+
+func (l *lanes) take(ctx context.Context, lane int) error {
+	at := time.Now()
+	n, err := l.table.exec(ctx, "UPDATE belay_lane SET owner = ?, until_ms = {now} + ?, term = term + 1 WHERE lane = ? AND NOT (until_ms BETWEEN {now} + 1 AND {now} + ?)",
+		l.table.owner, l.lease.Milliseconds(), lane, longest.Milliseconds())
+	if err == nil && n == 1 {
+		l.set(lane, at)
+	}
+	return err
+}
+
+// give gives a lane back.
+func (l *lanes) give(ctx context.Context, lane int) error {
+	l.lose(lane)
+	_, err := l.table.exec(ctx, "UPDATE belay_lane SET owner = '', until_ms = 0, term = term + 1 WHERE owner = ? AND lane = ?", l.table.owner, lane)
+	return err
+}
+
+// close gives all lanes back.
+func (l *lanes) close(ctx context.Context) error {
+	for n := range l.until {
+		l.lose(n)
+	}
+	if _, err := l.table.exec(ctx, "UPDATE belay_lane SET owner = '', until_ms = 0, term = term + 1 WHERE owner = ?", l.table.owner); err != nil {
+		return err
+	}
+	_, err := l.table.exec(ctx, "DELETE FROM belay_relay WHERE owner = ? OR until_ms < {now} - ?", l.table.owner, longest.Milliseconds())
+	return err
+}

@@ -1,0 +1,376 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/belaygo/belay/internal/background"
+	"github.com/belaygo/belay/internal/fail"
+	"github.com/belaygo/belay/internal/message"
+	"github.com/belaygo/belay/internal/wait"
+)
+
+// Rows that a read asks for of one lane.
+const (
+	minWant = 16
+	maxWant = 256
+)
+
+const (
+	minPause    = 100 * time.Millisecond // after a failure of the database
+	maxPause    = 5 * time.Second
+	logInterval = 10 * time.Second // between lines about such failures
+)
+
+// A loop takes messages from the table to the couriers, and their results back. It is one
+// goroutine.
+type loop struct {
+	cfg     Config
+	table   table
+	metrics *metrics
+	lanes   *lanes
+	window  *window
+	courier courier
+
+	ctx     context.Context // ends when the calls under way are to end
+	stop    context.CancelFunc
+	results chan result
+	done    chan struct{}
+
+	// Of the goroutine alone:
+	couriers  int       // that have rows
+	sent      []row     // accepted, to be deleted
+	failed    []failure // to be parked
+	wants     [message.Lanes]int
+	first     int  // the lane to begin the next read with
+	more      bool // the last read has left rows
+	outages   map[string]*outage
+	nextRead  time.Time
+	nextRenew time.Time
+	worked    time.Time    // when a read last found rows
+	backoff   wait.Backoff // after a failure of the database
+	pausing   time.Time    // no statements until then
+	logged    time.Time    // the last failure at level warn
+}
+
+func (l *loop) run() {
+	defer close(l.done)
+	defer l.stop()
+	for l.courier.closing.Err() == nil {
+		l.collect()
+		if !time.Now().Before(l.pausing) {
+			l.check(background.Do(l.cfg.Logger, "relay messages", l.turn))
+		}
+		l.dispatch()
+		l.wait()
+	}
+	l.finish()
+}
+
+// check pauses after a failure of the database. The couriers go on.
+func (l *loop) check(err error) {
+	if err == nil {
+		l.backoff.Reset()
+		return
+	}
+	delay := l.backoff.Next()
+	l.pausing = time.Now().Add(delay)
+	level := slog.LevelWarn
+	if time.Since(l.logged) < logInterval {
+		level = slog.LevelDebug
+	} else {
+		l.logged = time.Now()
+	}
+	l.cfg.Logger.Log(l.ctx, level, "messages are not relayed", "error", err, "retry_in", delay)
+}
+
+// turn writes, renews and reads what is due.
+func (l *loop) turn() error {
+	if err := l.write(); err != nil {
+		return fmt.Errorf("write the results of messages: %w", err)
+	}
+	if now := time.Now(); !now.Before(l.nextRenew) {
+		if err := l.renew(); err != nil {
+			return fmt.Errorf("renew the lanes: %w", err)
+		}
+		l.nextRenew = now.Add(l.lanes.lease / 6)
+	}
+	if !time.Now().Before(l.nextRead) || l.more {
+		if err := l.read(); err != nil {
+			return fmt.Errorf("read messages: %w", err)
+		}
+	}
+	return nil
+}
+
+// limited bounds a statement. It ends with the drain of Close, not with its beginning.
+func (l *loop) limited() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(l.ctx), l.cfg.limits.writeTimeout)
+}
+
+// write writes the results. Rows stay in hand until that has succeeded. A key is free again after
+// its failure is written: no read returns its rows before.
+func (l *loop) write() error {
+	if len(l.sent)+len(l.failed) == 0 {
+		return nil
+	}
+	ctx, cancel := l.limited()
+	defer cancel()
+	fail.Point("relay/before-write")
+	if err := l.table.write(ctx, l.sent, l.failed); err != nil {
+		return err
+	}
+	fail.Point("relay/written")
+	l.window.release(l.sent...)
+	for _, f := range l.failed {
+		l.window.release(f.row)
+		q := l.window.queues[f.sum]
+		q.failed = false
+		l.window.drop(q)
+	}
+	l.sent, l.failed = nil, nil
+	return nil
+}
+
+func (l *loop) renew() error {
+	ctx, cancel := l.limited()
+	defer cancel()
+	err := l.lanes.renew(ctx, l.lose)
+	l.leave()
+	for n := range l.lanes.leaving {
+		if l.lanes.leaving[n] && len(l.window.ids[n]) == 0 {
+			err = errors.Join(err, l.lanes.give(ctx, n))
+		}
+	}
+	l.metrics.lanes.Set(float64(len(l.lanes.readable())))
+	return err
+}
+
+// lose puts back the rows of a lane that this relay does not have.
+func (l *loop) lose(lane int) {
+	if len(l.window.ids[lane]) == 0 {
+		return
+	}
+	for _, q := range l.window.queues {
+		if q.lane != lane {
+			continue
+		}
+		if q.busy && !q.stale {
+			q.stale = true
+			l.lanes.stale[lane]++
+		}
+		l.window.drop(q)
+	}
+}
+
+// leave puts back the rows of lanes that are to be given up, but those under way.
+func (l *loop) leave() {
+	for _, q := range l.window.queues {
+		if l.lanes.leaving[q.lane] {
+			l.window.drop(q)
+		}
+	}
+}
+
+// read takes rows in hand, as far as there is room, and makes sure that no promoted replica lacks
+// them.
+func (l *loop) read() error {
+	began := time.Now()
+	wants := l.plan()
+	l.more = false
+	l.schedule(began)
+	if len(wants) == 0 {
+		return nil
+	}
+	ctx, cancel := l.limited()
+	defer cancel()
+	rows, cut, err := l.table.read(ctx, wants, l.cfg.limits.bytes-l.window.bytes)
+	if err != nil || len(rows) == 0 {
+		return err
+	}
+	if err := l.table.beat(ctx, l.lanes.lease); err != nil {
+		return err
+	}
+	fail.Point("relay/read")
+	got := make(map[int]int, len(wants))
+	for _, r := range rows {
+		got[r.lane]++
+		l.window.add(r)
+	}
+	l.more = cut
+	for _, w := range wants {
+		full := got[w.lane] >= w.limit
+		l.more = l.more || full
+		l.wants[w.lane] = minWant
+		if full {
+			l.wants[w.lane] = min(2*w.limit, maxWant)
+		}
+	}
+	l.worked = began
+	l.schedule(began)
+	return nil
+}
+
+func (l *loop) schedule(began time.Time) {
+	poll := l.cfg.limits.idlePoll
+	if time.Since(l.worked) < l.cfg.limits.busyTime {
+		poll = l.cfg.limits.busyPoll
+	}
+	l.nextRead = began.Add(poll)
+}
+
+// plan shares the room between the lanes. If it does not last for all, the next read begins with
+// another lane.
+func (l *loop) plan() (wants []want) {
+	room := l.cfg.limits.rows - l.window.rows
+	if l.window.bytes >= l.cfg.limits.bytes {
+		return nil
+	}
+	mine := l.lanes.readable()
+	for n := range mine {
+		lane := mine[(l.first+n)%len(mine)]
+		limit := min(max(l.wants[lane], minWant), room)
+		if limit <= 0 {
+			l.first = (l.first + n) % len(mine)
+			break
+		}
+		room -= limit
+		wants = append(wants, want{lane: lane, limit: limit, inHand: l.window.inHand(lane)})
+	}
+	return wants
+}
+
+// dispatch gives the rows of idle keys to couriers.
+func (l *loop) dispatch() {
+	if l.courier.closing.Err() != nil {
+		return
+	}
+	for _, q := range l.window.queues {
+		if l.couriers == l.cfg.limits.couriers {
+			return
+		}
+		if q.busy || q.failed || len(q.waiting) == 0 || !l.lanes.has(q.lane) || l.suspended(q.waiting[0].msg.Topic) > 0 {
+			continue
+		}
+		rows := q.waiting
+		q.waiting, q.busy = nil, true
+		l.couriers++
+		term := l.lanes.terms[q.lane].Load()
+		go l.courier.carry(l.ctx, rows, term)
+	}
+}
+
+// collect handles the results that are there.
+func (l *loop) collect() {
+	for {
+		select {
+		case r := <-l.results:
+			l.handle(r)
+		default:
+			return
+		}
+	}
+}
+
+func (l *loop) handle(r result) {
+	q := l.window.queues[r.row.sum]
+	rest := r.rest
+	if r.tried {
+		switch {
+		case r.err == nil:
+			l.metrics.sent.Inc()
+			l.sent = append(l.sent, r.row)
+			l.resume(r.row.msg.Topic)
+		case errors.Is(r.err, ErrUnavailable):
+			l.suspend(r.row.msg.Topic, r.err)
+			rest = append([]row{r.row}, rest...)
+		case l.ctx.Err() != nil: // Close has ended the call
+			rest = append([]row{r.row}, rest...)
+		default:
+			l.failed = append(l.failed, l.judge(r.row, r.err))
+			q.failed = true
+		}
+	}
+	if r.last {
+		l.end(q, rest)
+	}
+}
+
+// end puts the rest of a courier's rows before those that were read since.
+func (l *loop) end(q *queue, rest []row) {
+	l.couriers--
+	q.busy = false
+	q.waiting = append(rest[:len(rest):len(rest)], q.waiting...)
+	if q.stale {
+		q.stale = false
+		l.lanes.stale[q.lane]--
+		l.window.drop(q)
+		return
+	}
+	l.window.forget(q)
+}
+
+// wait waits until there is something to do. Results are handled meanwhile.
+func (l *loop) wait() {
+	timer := time.NewTimer(l.rest())
+	defer timer.Stop()
+	for {
+		select {
+		case r := <-l.results:
+			l.handle(r)
+			if r.last {
+				l.dispatch()
+			}
+		case <-timer.C:
+			return
+		case <-l.courier.closing.Done():
+			return
+		}
+		switch {
+		case l.couriers == 0 && l.more && !time.Now().Before(l.pausing):
+			return
+		case len(l.sent)+len(l.failed) >= l.cfg.limits.couriers && !time.Now().Before(l.pausing):
+			return
+		}
+	}
+}
+
+// rest returns how long there is nothing to do, if no result comes.
+func (l *loop) rest() time.Duration {
+	next := l.nextRead
+	if l.nextRenew.Before(next) {
+		next = l.nextRenew
+	}
+	if l.more && l.couriers == 0 {
+		next = time.Now()
+	}
+	if next.Before(l.pausing) {
+		next = l.pausing
+	}
+	rest := max(time.Until(next), 0)
+	for _, o := range l.outages {
+		if left := time.Until(o.until); left > 0 {
+			rest = min(rest, left)
+		}
+	}
+	return rest
+}
+
+// finish waits for the couriers, writes their results, and gives the lanes back.
+func (l *loop) finish() {
+	for l.couriers > 0 {
+		l.handle(<-l.results)
+	}
+	err := background.Do(l.cfg.Logger, "end the relay", func() error {
+		written := l.write()
+		ctx, cancel := l.limited()
+		defer cancel()
+		return errors.Join(written, l.lanes.close(ctx))
+	})
+	if err != nil {
+		l.cfg.Logger.Warn("relay has not given back its lanes; others take them when their leases end", "error", err)
+	}
+}

@@ -1,0 +1,286 @@
+package relay
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/internal/message"
+	"github.com/belaygo/belay/internal/pgsync"
+	"github.com/belaygo/belay/internal/sqldb"
+)
+
+// longest is how far off a retry_at or until_ms can be. What is further off comes from before the
+// database's clock was set back.
+const longest = time.Hour
+
+// Migrate creates the tables of messages and relays that do not exist. The statements are in the
+// folder internal/message/schema, for other tools of migration.
+func Migrate(ctx context.Context, db *gorm.DB) error {
+	t, err := message.Open(db, "relay")
+	if err == nil {
+		err = message.Migrate(ctx, t)
+	}
+	if err != nil {
+		return fmt.Errorf("relay: %w", err)
+	}
+	return nil
+}
+
+// Check returns an error unless the tables are there, with all their columns, can be read, and keep
+// messages apart.
+func Check(ctx context.Context, db *gorm.DB) error {
+	t, err := message.Open(db, "relay")
+	if err == nil {
+		err = message.Check(ctx, t)
+	}
+	if err != nil {
+		return fmt.Errorf("relay: %w", err)
+	}
+	return nil
+}
+
+// A table is the tables of messages, as one relay sees them.
+type table struct {
+	db    sqldb.DB
+	owner string // this relay
+}
+
+// sql replaces {now} by the database's time, in milliseconds since 1970.
+func (t table) sql(statement string) string {
+	return strings.ReplaceAll(statement, "{now}", t.db.Now(time.Millisecond))
+}
+
+// exec changes rows in a transaction, and returns how many.
+func (t table) exec(ctx context.Context, statement string, args ...any) (int64, error) {
+	res, err := t.db.ReadCommitted().Exec(ctx, t.sql(statement), args...)
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}
+
+// A row is a message in the table. Its id says only where it is: after a failover that lost
+// the last rows, MySQL and MariaDB give their ids to other messages.
+type row struct {
+	id       int64
+	lane     int
+	sum      message.Sum
+	msg      Message
+	headers  string
+	age      time.Duration // at the time of the read
+	read     time.Time     // before the read
+	attempts int
+	parked   bool // the key has a row in belay_parked
+}
+
+func (r row) size() int { return len(r.msg.Body) + len(r.headers) + 512 }
+
+// A want is what to read of a lane: so many rows, from the lowest id on, but those in hand.
+type want struct {
+	lane, limit int
+	inHand      []int64
+}
+
+// errFull ends a read: the rest does not fit.
+var errFull = errors.New("relay: window is full")
+
+// read returns the rows of some lanes whose keys are not parked, in their order, and reports
+// whether it has left some for want of room.
+func (t table) read(ctx context.Context, wants []want, room int) (rows []row, cut bool, err error) {
+	parts := make([]string, len(wants))
+	for n, w := range wants {
+		parts[n] = t.selection(w)
+	}
+	began := time.Now()
+	err = t.db.Read(ctx, func(c sqldb.Conn) error {
+		return sqldb.Query(ctx, c, t.sql(strings.Join(parts, " UNION ALL ")), nil, func(scan sqldb.Scan) error {
+			r := row{read: began}
+			if err := r.scan(scan); err != nil {
+				return err
+			}
+			if room -= r.size(); room < 0 && len(rows) > 0 {
+				return errFull
+			}
+			rows = append(rows, r)
+			return nil
+		})
+	})
+	if errors.Is(err, errFull) {
+		return rows, true, nil
+	}
+	return rows, false, err
+}
+
+func (t table) selection(w want) string {
+	apart := ""
+	if len(w.inHand) > 0 {
+		apart = " AND m.id NOT IN (" + numbers(w.inHand) + ")"
+	}
+	s := fmt.Sprintf(`SELECT m.id, m.lane, m.key_sum, m.message_id, m.message_key, m.topic, m.headers, m."body", m.created_at, {now} - m.created_at, `+
+		`CASE WHEN p.message_id = m.message_id THEN p.attempts ELSE 0 END, CASE WHEN p.key_sum IS NULL THEN 0 ELSE 1 END `+
+		`FROM belay_message m LEFT JOIN belay_parked p ON p.key_sum = m.key_sum `+
+		`WHERE m.lane = %d%s AND (p.key_sum IS NULL OR p.dead = 0 AND NOT (p.retry_at BETWEEN {now} + 1 AND {now} + %d)) `+
+		`ORDER BY m.id LIMIT %d`, w.lane, apart, longest.Milliseconds(), w.limit)
+	if t.db.Name == "sqlite" { // it knows no parentheses there
+		return "SELECT * FROM (" + s + ")"
+	}
+	return "(" + s + ")"
+}
+
+func (r *row) scan(scan sqldb.Scan) error {
+	var sum, key []byte
+	var created, age int64
+	if err := scan(&r.id, &r.lane, &sum, &r.msg.ID, &key, &r.msg.Topic, &r.headers, &r.msg.Body, &created, &age, &r.attempts, &r.parked); err != nil {
+		return err
+	}
+	copy(r.sum[:], sum)
+	r.msg.Key, r.msg.Time, r.msg.Attempts = string(key), time.UnixMilli(created), r.attempts
+	r.age = time.Duration(age) * time.Millisecond
+	if r.headers == "" {
+		return nil
+	}
+	return json.Unmarshal([]byte(r.headers), &r.msg.Headers)
+}
+
+// beat says that this relay lives. Its COMMIT is acknowledged after those of all rows that were
+// read before: it always writes, and so waits for the replicas that these wait for.
+func (t table) beat(ctx context.Context, lease time.Duration) error {
+	update := "ON DUPLICATE KEY UPDATE"
+	if t.db.Name != "mysql" {
+		update = "ON CONFLICT (owner) DO UPDATE SET"
+	}
+	statement := t.sql("INSERT INTO belay_relay (owner, beats, until_ms) VALUES (?, 0, {now} + ?) " + update +
+		" beats = belay_relay.beats + 1, until_ms = {now} + ?")
+	args := []any{t.owner, lease.Milliseconds(), lease.Milliseconds()}
+	if !t.db.Standby {
+		_, err := t.db.ReadCommitted().Exec(ctx, statement, args...)
+		return err
+	}
+	return t.db.InTx(ctx, func(c sqldb.Conn) error {
+		if _, err := c.ExecContext(ctx, statement, args...); err != nil {
+			return err
+		}
+		_, err := pgsync.Barrier(ctx, c)
+		return err
+	})
+}
+
+// leases returns how many relays live, and all lanes.
+func (t table) leases(ctx context.Context) (relays int, all []lease, err error) {
+	err = t.db.QueryRow(ctx, t.sql("SELECT COUNT(*) FROM belay_relay WHERE until_ms BETWEEN {now} + 1 AND {now} + ?"), []any{longest.Milliseconds()}, &relays)
+	if err != nil {
+		return 0, nil, err
+	}
+	err = t.db.Query(ctx, t.sql("SELECT lane, owner, until_ms - {now} FROM belay_lane ORDER BY lane"), nil, func(scan sqldb.Scan) error {
+		var l lease
+		err := scan(&l.lane, &l.owner, &l.left)
+		if err == nil && l.lane >= 0 && l.lane < message.Lanes {
+			all = append(all, l)
+		}
+		return err
+	})
+	return relays, all, err
+}
+
+// A failure is a row that was not accepted.
+type failure struct {
+	row
+	pause  time.Duration
+	counts bool // as an attempt
+	dead   bool
+	reason string
+}
+
+// write deletes rows that were accepted, and parks the keys of those that were not, in one
+// transaction. A row whose id has another message by now is left alone.
+func (t table) write(ctx context.Context, done []row, failed []failure) error {
+	if len(done)+len(failed) == 0 {
+		return nil
+	}
+	return t.db.ReadCommitted().InTx(ctx, func(c sqldb.Conn) error {
+		if err := t.remove(ctx, c, done); err != nil {
+			return err
+		}
+		for _, f := range failed {
+			if err := t.park(ctx, c, f); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// remove deletes rows. The message ids exclude a row whose id was given out again: at worst the
+// condition matches one of these messages under the id of another. COALESCE keeps the database from
+// using the index on message_id, by which relays could deadlock.
+func (t table) remove(ctx context.Context, c sqldb.Conn, done []row) error {
+	if len(done) == 0 {
+		return nil
+	}
+	ids := make([]int64, len(done))
+	args := make([]any, 0, len(done)+1)
+	var unparked [][]byte
+	for n, r := range done {
+		ids[n] = r.id
+		args = append(args, r.msg.ID)
+		if r.parked {
+			unparked = append(unparked, r.sum[:])
+		}
+	}
+	marks := sqldb.List("?", ", ", len(done))
+	if _, err := c.ExecContext(ctx, "DELETE FROM belay_message WHERE id IN ("+numbers(ids)+") AND COALESCE(message_id, '') IN ("+marks+")", args...); err != nil {
+		return err
+	}
+	if len(unparked) == 0 {
+		return nil
+	}
+	// Somebody may have dropped the message that parked the key: its id is empty then.
+	args = append(args, "")
+	for _, sum := range unparked {
+		args = append(args, sum)
+	}
+	_, err := c.ExecContext(ctx, "DELETE FROM belay_parked WHERE dead = 0 AND message_id IN ("+marks+", ?) AND key_sum IN ("+sqldb.List("?", ", ", len(unparked))+")", args...)
+	return err
+}
+
+// park parks the key of a row. A relay whose lane has gone to another one parks nothing, since
+// that one may have sent the message.
+func (t table) park(ctx context.Context, c sqldb.Conn, f failure) error {
+	attempts, dead := f.attempts, 0
+	if f.counts {
+		attempts++
+	}
+	if f.dead {
+		dead = 1
+	}
+	update := "ON DUPLICATE KEY UPDATE"
+	if t.db.Name != "mysql" {
+		update = "ON CONFLICT (key_sum) DO UPDATE SET"
+	}
+	pause := f.pause.Milliseconds()
+	values := fmt.Sprintf("%d, {now} + %d, %d", attempts, pause, dead)
+	_, err := c.ExecContext(ctx, t.sql("INSERT INTO belay_parked (key_sum, lane, message_id, attempts, retry_at, dead, reason) "+
+		"SELECT m.key_sum, m.lane, m.message_id, "+values+", ? FROM belay_message m JOIN belay_lane l ON l.lane = m.lane "+
+		"WHERE m.id = ? AND m.message_id = ? AND l.owner = ? "+update+
+		fmt.Sprintf(" message_id = ?, attempts = %d, retry_at = {now} + %d, dead = %d, reason = ?", attempts, pause, dead)),
+		f.reason, f.id, f.msg.ID, t.owner, f.msg.ID, f.reason)
+	return err
+}
+
+func numbers(ids []int64) string {
+	var b strings.Builder
+	for n, id := range ids {
+		if n > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(strconv.FormatInt(id, 10))
+	}
+	return b.String()
+}
