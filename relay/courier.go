@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/internal/background"
-	"github.com/belaygo/belay/internal/fail"
 )
 
 // errLate is the reason of a message that may not be sent any more.
@@ -39,9 +38,7 @@ func (c courier) carry(ctx context.Context, rows []row, term int64) {
 			c.results <- result{row: r, last: true, rest: rows[n:]}
 			return
 		}
-		fail.Point("relay/before-send")
 		err := c.send(ctx, r)
-		fail.Point("relay/sent")
 		last := err != nil || n == len(rows)-1
 		res := result{row: r, tried: true, err: err, last: last}
 		if last {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/internal/background"
-	"github.com/belaygo/belay/internal/fail"
 	"github.com/belaygo/belay/internal/message"
 	"github.com/belaygo/belay/internal/wait"
 )
@@ -119,11 +118,9 @@ func (l *loop) write() error {
 	}
 	ctx, cancel := l.limited()
 	defer cancel()
-	fail.Point("relay/before-write")
 	if err := l.table.write(ctx, l.sent, l.failed); err != nil {
 		return err
 	}
-	fail.Point("relay/written")
 	l.window.release(l.sent...)
 	for _, f := range l.failed {
 		l.window.release(f.row)
@@ -194,7 +191,6 @@ func (l *loop) read() error {
 	if err := l.table.beat(ctx, l.lanes.lease); err != nil {
 		return err
 	}
-	fail.Point("relay/read")
 	got := make(map[int]int, len(wants))
 	for _, r := range rows {
 		got[r.lane]++

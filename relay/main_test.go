@@ -9,23 +9,19 @@ import (
 	"sync"
 	"testing"
 
-	"go.uber.org/goleak"
+	"gorm.io/driver/mysql"
+	"gorm.io/driver/postgres"
 	"gorm.io/gorm"
+	"gorm.io/gorm/logger"
 
 	"github.com/belaygo/belay/internal/message"
 	"github.com/belaygo/belay/internal/sqldb"
 	"github.com/belaygo/belay/internal/testdb"
-	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/relay"
 )
 
 var bg = context.Background()
-
-func TestMain(m *testing.M) {
-	teststack.Quiet()
-	goleak.VerifyTestMain(m)
-}
 
 // each runs f on every database, with the tables.
 func each(t *testing.T, f func(t *testing.T, db *gorm.DB)) {
@@ -161,4 +157,13 @@ func count(tb testing.TB, db *gorm.DB, table string) (n int) {
 func emptied(tb testing.TB, db *gorm.DB) {
 	tb.Helper()
 	testwait.Until(tb, "no message is left", func() bool { return count(tb, db, "belay_message") == 0 })
+}
+
+// openKind opens a pool in a process without a test.
+func openKind(kind, dsn string) (*gorm.DB, error) {
+	cfg := &gorm.Config{Logger: logger.Discard}
+	if kind == "mysql" {
+		return gorm.Open(mysql.Open(dsn), cfg)
+	}
+	return gorm.Open(postgres.Open(dsn), cfg)
 }
