@@ -1,0 +1,100 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/internal/message"
+	"github.com/belaygo/belay/internal/sqldb"
+)
+
+// ErrNotWaiting is returned by Retry and Drop if no key waits for a message of that id: it has been
+// sent, or somebody else has decided.
+var ErrNotWaiting = errors.New("relay: no key waits for this message")
+
+// A Waiting is a message that was not accepted. The others of its key wait for it.
+type Waiting struct {
+	ID    string
+	Key   string
+	Topic string
+	// Time is when the message was stored.
+	Time time.Time
+	// Attempts is how often the message was tried and not accepted.
+	Attempts int
+	// RetryAt is when the message is tried again, unless it is Dead.
+	RetryAt time.Time
+	// Dead is set for a dead letter. It stays until somebody calls Retry or Drop.
+	Dead bool
+	// Reason is the last error, in plain ASCII.
+	Reason string
+}
+
+// List returns at most so many messages that were not accepted: dead letters first, the oldest of
+// each kind first. Messages behind them are not listed.
+func List(ctx context.Context, db *gorm.DB, limit int) ([]Waiting, error) {
+	base, err := message.Open(db, "relay")
+	if err != nil {
+		return nil, err
+	}
+	var list []Waiting
+	err = base.Query(ctx, "SELECT m.message_id, m.message_key, m.topic, m.created_at, p.attempts, p.retry_at, p.dead, p.reason "+
+		"FROM belay_parked p JOIN belay_message m ON m.message_id = p.message_id ORDER BY p.dead DESC, m.id LIMIT ?", []any{limit}, func(scan sqldb.Scan) error {
+		var w Waiting
+		var key []byte
+		var created, retry int64
+		err := scan(&w.ID, &key, &w.Topic, &created, &w.Attempts, &retry, &w.Dead, &w.Reason)
+		w.Key, w.Time, w.RetryAt = string(key), time.UnixMilli(created), time.UnixMilli(retry)
+		list = append(list, w)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("relay: list waiting messages: %w", message.Explain(err))
+	}
+	return list, nil
+}
+
+// Retry lets relays send a waiting message again, and its followers after it. The time until which
+// it may be sent begins anew. If the message is a dead letter since its time was over, it may have
+// taken effect: ask the called service first.
+func Retry(ctx context.Context, db *gorm.DB, id string) error {
+	return settle(ctx, db, id, id, "UPDATE belay_message SET created_at = {now} WHERE message_id = ?")
+}
+
+// Drop deletes a waiting message, and lets relays send its followers. A call that is under way
+// goes on.
+func Drop(ctx context.Context, db *gorm.DB, id string) error {
+	return settle(ctx, db, id, "", "DELETE FROM belay_message WHERE message_id = ?")
+}
+
+// settle changes a waiting message. Its key stays parked in the name of another message, and is due:
+// the relay that has the lane frees it.
+func settle(ctx context.Context, db *gorm.DB, id, parkedBy, change string) error {
+	base, err := message.Open(db, "relay")
+	if err != nil {
+		return err
+	}
+	t := table{db: base}
+	err = base.ReadCommitted().InTx(ctx, func(c sqldb.Conn) error {
+		// retry_at always changes: MySQL counts no row that stays as it was.
+		res, err := c.ExecContext(ctx, t.sql("UPDATE belay_parked SET message_id = ?, attempts = 0, dead = 0, retry_at = CASE WHEN retry_at = {now} THEN retry_at - 1 ELSE {now} END WHERE message_id = ?"), parkedBy, id)
+		if err != nil {
+			return err
+		}
+		if n, err := res.RowsAffected(); err != nil || n == 0 {
+			return errors.Join(err, ErrNotWaiting)
+		}
+		_, err = c.ExecContext(ctx, t.sql(change), id)
+		return err
+	})
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, ErrNotWaiting):
+		return fmt.Errorf("%w: %q", ErrNotWaiting, id)
+	}
+	return fmt.Errorf("relay: decide message %q: %w", id, message.Explain(err))
+}

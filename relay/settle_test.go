@@ -1,0 +1,103 @@
+package relay_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/internal/testwait"
+	"github.com/belaygo/belay/relay"
+)
+
+// A rejected message is a dead letter: it is listed, not tried again, and its followers wait until
+// somebody decides. Meanwhile other keys go on.
+func TestDecide(t *testing.T) {
+	t.Parallel()
+	for what, decide := range map[string]struct {
+		by   func(db *gorm.DB) error
+		want []string
+	}{
+		"retry": {func(db *gorm.DB) error { return relay.Retry(bg, db, "a/1") }, idsOf("a", 4)},
+		"drop":  {func(db *gorm.DB) error { return relay.Drop(bg, db, "a/1") }, []string{"a/0", "a/2", "a/3"}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			each(t, func(t *testing.T, db *gorm.DB) {
+				var r recorder
+				r.failWith(func(m relay.Message) error {
+					if m.ID == "a/1" {
+						return fmt.Errorf("%w: too large, é", relay.ErrRejected)
+					}
+					return nil
+				})
+				start(t, db, to(&r))
+				store(t, db, rowsOf("a", 4)...)
+				testwait.Until(t, "it is a dead letter", func() bool { return len(list(t, db)) == 1 })
+				w := list(t, db)[0]
+				if w.ID != "a/1" || w.Key != "a" || w.Topic != "sale" || !w.Dead || w.Attempts != 1 || w.Reason != `relay: message rejected: too large, \u00e9` {
+					t.Errorf("listed: %+v", w)
+				}
+				// Only a decision counts, and not the time.
+				if err := db.Exec("UPDATE belay_parked SET retry_at = 0").Error; err != nil {
+					t.Fatal(err)
+				}
+				for n := range 5 {
+					store(t, db, row("b", n))
+					testwait.Until(t, "another key goes on", func() bool { return len(of(r.ids(), "b")) == n+1 })
+				}
+				if got := of(r.tries(), "a"); !slices.Equal(got, idsOf("a", 2)) {
+					t.Errorf("tries: %v", got)
+				}
+				r.failWith(nil)
+				if err := decide.by(db); err != nil {
+					t.Fatal(err)
+				}
+				emptied(t, db)
+				if got := of(r.ids(), "a"); !slices.Equal(got, decide.want) {
+					t.Errorf("sent: %v", got)
+				}
+				testwait.Until(t, "no key is parked", func() bool { return count(t, db, "belay_parked") == 0 })
+				if err := decide.by(db); !errors.Is(err, relay.ErrNotWaiting) {
+					t.Errorf("decided again: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// A message that is retried by a decision has its whole time again.
+func TestRetryAfterUntil(t *testing.T) {
+	t.Parallel()
+	db := openSQLite(t)
+	store(t, db, row("a", 0))
+	if err := db.Exec("UPDATE belay_message SET created_at = 0").Error; err != nil {
+		t.Fatal(err)
+	}
+	var calls atomic.Int64
+	cfg := to(publish(func(relay.Message) error { calls.Add(1); return nil }))
+	cfg.Routes[0].Until = 1 << 40
+	start(t, db, cfg)
+	testwait.Until(t, "it is a dead letter", func() bool { return len(list(t, db)) == 1 })
+	if calls.Load() != 0 {
+		t.Error("it was called after its time")
+	}
+	if err := relay.Retry(bg, db, "a/0"); err != nil {
+		t.Fatal(err)
+	}
+	emptied(t, db)
+	if calls.Load() != 1 {
+		t.Errorf("calls: %d", calls.Load())
+	}
+}
+
+func list(t *testing.T, db *gorm.DB) []relay.Waiting {
+	t.Helper()
+	all, err := relay.List(bg, db, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
