@@ -152,7 +152,7 @@ func (l *lane) lost() (outcome, spoilt error) {
 		*l.absence = absence{noticed: true} // a missing exchange takes the queue's binding with it
 		return fmt.Errorf("%w: %w", ErrUnroutable, spoilt), spoilt
 	}
-	if reason != nil && tooLarge(reason) {
+	if _, tooLarge := rabbit.MaxSize(reason); tooLarge {
 		return fmt.Errorf("%w: %w", errTooLarge, spoilt), spoilt
 	}
 	return fmt.Errorf("rabbitmq: connection lost before the confirm: %w", spoilt), spoilt

@@ -309,9 +309,3 @@ func checkRefused(reason *amqp.Error) bool {
 func userRefused(reason *amqp.Error) bool {
 	return reason.Code == amqp.PreconditionFailed && strings.Contains(reason.Reason, "user_id property")
 }
-
-// tooLarge reports whether the broker refuses a message because it is larger than the setting
-// max_message_size. A client cannot read that setting.
-func tooLarge(reason *amqp.Error) bool {
-	return reason.Code == amqp.PreconditionFailed && strings.Contains(reason.Reason, "larger than configured max size")
-}
