@@ -1,0 +1,155 @@
+package httprelay
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/belaygo/belay/relay"
+)
+
+// maxAnswer bounds what is read of an answer, so that its connection can be used again.
+const maxAnswer = 64 << 10
+
+// Config sets up a Publisher. Source is required.
+type Config struct {
+	// Source is the CloudEvents attribute source: which service the messages are from, as a
+	// URI or a path such as "/orders".
+	Source string
+	// Header is added to each request, such as Authorization.
+	Header http.Header
+	// Client makes the requests. Its redirects are not followed. Defaults to a client with at
+	// most 64 connections.
+	Client *http.Client
+}
+
+// A Publisher is a relay.Publisher that posts messages. It is safe for concurrent use.
+type Publisher struct {
+	url    string
+	cfg    Config
+	client *http.Client
+}
+
+var _ relay.Publisher = (*Publisher)(nil)
+
+// New returns a Publisher that posts to a URL.
+func New(address string, cfg Config) (*Publisher, error) {
+	u, err := url.Parse(address)
+	switch {
+	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
+		return nil, errors.New("httprelay: the address does not begin with http://host or https://host")
+	case cfg.Source == "":
+		return nil, errors.New("httprelay: Source is missing")
+	}
+	if _, err := url.Parse(cfg.Source); err != nil {
+		return nil, fmt.Errorf("httprelay: Source is no URI: %w", err)
+	}
+	client := http.Client{Transport: newTransport()}
+	if cfg.Client != nil {
+		client = *cfg.Client
+	}
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	cfg.Header = cfg.Header.Clone()
+	return &Publisher{url: address, cfg: cfg, client: &client}, nil
+}
+
+func newTransport() *http.Transport {
+	const connections = 64
+	return &http.Transport{
+		Proxy: http.ProxyFromEnvironment, MaxConnsPerHost: connections, MaxIdleConnsPerHost: connections,
+		IdleConnTimeout: 30 * time.Second, TLSHandshakeTimeout: 10 * time.Second,
+	}
+}
+
+// Publish returns nil once the endpoint has accepted m. An error that matches
+// relay.ErrUnavailable is that of the endpoint, and one that matches relay.ErrRejected that of m.
+func (p *Publisher) Publish(ctx context.Context, m relay.Message) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url, bytes.NewReader(m.Body))
+	if err != nil {
+		return fmt.Errorf("httprelay: %w", err)
+	}
+	p.describe(req.Header, m)
+	res, err := p.client.Do(req)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return fmt.Errorf("httprelay: no answer: %w", err)
+	case err != nil:
+		return fmt.Errorf("httprelay: %w (%w)", err, relay.ErrUnavailable)
+	}
+	defer res.Body.Close()
+	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, maxAnswer)) // the status has decided
+	return judge(res.StatusCode)
+}
+
+// describe sets the attributes of a message. A header of the message is an attribute if its name can
+// be one.
+func (p *Publisher) describe(h http.Header, m relay.Message) {
+	for name, value := range m.Headers {
+		if isAttribute(name) {
+			h.Set("Ce-"+name, encode(value))
+		}
+	}
+	for _, name := range []string{"traceparent", "tracestate"} {
+		if value := m.Headers[name]; value != "" {
+			h.Set(name, encode(value))
+		}
+	}
+	contentType := "application/octet-stream"
+	if given := m.Headers["content-type"]; given != "" {
+		contentType = encode(given)
+	}
+	h.Set("Content-Type", contentType)
+	h.Set("Idempotency-Key", `"`+strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(m.ID)+`"`)
+	h.Set("Ce-Specversion", "1.0")
+	h.Set("Ce-Id", encode(m.ID))
+	h.Set("Ce-Source", encode(p.cfg.Source))
+	h.Set("Ce-Type", encode(m.Topic))
+	h.Set("Ce-Time", m.Time.UTC().Format(time.RFC3339Nano))
+	if m.Key != "" {
+		h.Set("Ce-Partitionkey", encode(m.Key))
+	}
+	for name, values := range p.cfg.Header {
+		h[name] = values
+	}
+}
+
+// isAttribute reports whether name can be that of a CloudEvents attribute.
+func isAttribute(name string) bool {
+	return name != "" && len(name) <= 20 && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789") == ""
+}
+
+// encode spells a value as the HTTP binding of CloudEvents does.
+func encode(value string) string {
+	var b strings.Builder
+	for n := range len(value) {
+		if c := value[n]; c <= ' ' || c > '~' || c == '"' || c == '%' {
+			fmt.Fprintf(&b, "%%%02X", c)
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+// judge returns the error that follows from the status of an answer.
+func judge(status int) error {
+	err := fmt.Errorf("httprelay: the endpoint answered %d %s", status, http.StatusText(status))
+	switch {
+	case status >= 200 && status < 300:
+		return nil
+	case status == http.StatusTooManyRequests, status == http.StatusServiceUnavailable:
+		return fmt.Errorf("%w (%w)", err, relay.ErrUnavailable)
+	case status == http.StatusGone, status == http.StatusRequestEntityTooLarge:
+		return fmt.Errorf("%w (%w)", err, relay.ErrRejected)
+	}
+	return err
+}
+
+// Close closes connections that are idle.
+func (p *Publisher) Close() { p.client.CloseIdleConnections() }
