@@ -62,7 +62,7 @@ func (c *call) attempts(r *run) error {
 	defer cancel()
 	op := c.op()
 	for again := true; again; {
-		r.series.attempt(scope{ctx, &r.keys}, op)
+		r.series.attempt(scope{ctx, &r.keys, newOrigin(&c.plan, c.request)}, op)
 		anew := c.work.anew
 		again = anew != nil && anew(&r.series) || r.series.again()
 	}
@@ -80,7 +80,9 @@ func (c *call) member(ctx context.Context) *member {
 	if !alike || g.layer.outages.on(key) != nil || g.layer.locker.Holds(ctx, key) {
 		return nil
 	}
-	shape, steps, ok := c.work.change.alike(ctx, &g.crews.folding)
+	change := c.work.change
+	change.sends.request = c.request
+	shape, steps, ok := change.alike(ctx, &g.crews.folding)
 	if !ok {
 		return nil
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
@@ -13,12 +14,23 @@ import (
 )
 
 // A Change says what to do to rows, as data: Insert, Update, or several of them as
-// one. Apply runs it as an operation of its own, Run as a part of one. The zero Change
+// one, and which messages to Send. Apply runs it as an operation of its own, Run as a part of one. The zero Change
 // does nothing. A Change may be applied again, but not by two callers at a time, as it
 // fills the rows that it was made with.
-type Change struct{ steps []step }
+type Change struct {
+	steps []step
+	sends sending // the last step
+}
 
-// step is what a Change does to one row. What it changes in memory it undoes when
+// all returns the steps in their order.
+func (c Change) all() []step {
+	if len(c.sends.makes) == 0 {
+		return c.steps
+	}
+	return append(slices.Clip(c.steps), c.sends)
+}
+
+// step is what a Change does to one row, or its messages. What it changes in memory it undoes when
 // the transaction is rolled back, so that it can run again.
 type step interface {
 	protect(t *dbtx.Tx) error
@@ -26,11 +38,12 @@ type step interface {
 }
 
 // All returns a Change that makes changes in their order, in one transaction: all of
-// them or none.
+// them or none. Messages are sent after all the changes.
 func All(changes ...Change) Change {
 	var all Change
 	for _, c := range changes {
 		all.steps = append(all.steps, c.steps...)
+		all.sends.makes = append(all.sends.makes, c.sends.makes...)
 	}
 	return all
 }
@@ -42,7 +55,8 @@ func (c Change) Run(ctx context.Context, tx *gorm.DB) error {
 	if t == nil {
 		return errOutsideDo
 	}
-	for _, s := range c.steps { // all of them before the first write
+	steps := c.all()
+	for _, s := range steps { // all of them before the first write
 		if err := s.protect(t); err != nil {
 			return err
 		}
@@ -50,7 +64,7 @@ func (c Change) Run(ctx context.Context, tx *gorm.DB) error {
 	if tx != t.DB() || ctx != t.Context() {
 		tx = tx.WithContext(ctx) // the operation has derived its own
 	}
-	for _, s := range c.steps {
+	for _, s := range steps {
 		if err := s.run(ctx, t, tx); err != nil {
 			return err
 		}
@@ -62,7 +76,7 @@ func (c Change) Run(ctx context.Context, tx *gorm.DB) error {
 // the one unique index whose columns are set in row; if there are several, name one
 // with Protects. It is an error if the database has inserted none, as a trigger may have it.
 // After a failure row is as it was; what it points to is not copied.
-func Insert[T any](row *T) Change { return Change{[]step{insertion[T]{row}}} }
+func Insert[T any](row *T) Change { return Change{steps: []step{insertion[T]{row}}} }
 
 type insertion[T any] struct{ row *T }
 
@@ -97,7 +111,7 @@ func (w insertion[T]) run(_ context.Context, t *dbtx.Tx, tx *gorm.DB) error {
 // Update prevents lost updates. It does not make a repeated request harmless: only a
 // unique row for the request does.
 func Update[T any](row *T, change func(*T) error) Change {
-	return Change{[]step{update[T]{row, change}}}
+	return Change{steps: []step{update[T]{row, change}}}
 }
 
 type update[T any] struct {

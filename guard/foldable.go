@@ -38,7 +38,7 @@ type folding struct {
 }
 
 // A target is what a step does: an Update changes one row, which its model and its primary
-// key name; an Insert inserts some row of a model.
+// key name; an Insert inserts some row of a model; Send inserts messages.
 type target struct {
 	model reflect.Type
 	table string
@@ -50,7 +50,7 @@ type target struct {
 func (c Change) alike(ctx context.Context, in *folding) (shape any, steps []foldable, ok bool) {
 	updated := ""
 	inserted := make(map[string]bool)
-	for _, s := range c.steps {
+	for _, s := range c.all() {
 		f, ok := s.(foldable)
 		if !ok {
 			return nil, nil, false

@@ -36,6 +36,7 @@ func (c *call) nest(ctx context.Context, t *dbtx.Tx) error {
 		return err
 	}
 	defer t.Under(plan.protecting(c.plan.main))()
+	ctx = scope{ctx, outer.keys, outer.origin.within(c.plan.main)}
 	tx := t.DB().Session(&gorm.Session{Context: ctx})
 	tx.DisableNestedTransaction = false // or what failed would stay
 	return tx.Transaction(func(tx *gorm.DB) error { return c.work.op(ctx, tx) })

@@ -12,6 +12,7 @@ import (
 	"github.com/belaygo/belay/internal/claim"
 	"github.com/belaygo/belay/internal/dbtx"
 	"github.com/belaygo/belay/internal/fail"
+	"github.com/belaygo/belay/internal/message"
 	"github.com/belaygo/belay/once"
 )
 
@@ -54,6 +55,7 @@ func Once[T any](ctx context.Context, g *Guard, r once.Request, op func(ctx cont
 		return nil
 	}
 	a.run = func(ctx context.Context, tx *gorm.DB) (any, bool, error) {
+		a.messages = nil
 		v, err := op(ctx, tx)
 		refusal, ok := errors.AsType[*refusedError](err)
 		if !ok {
@@ -62,6 +64,9 @@ func Once[T any](ctx context.Context, g *Guard, r once.Request, op func(ctx cont
 		answer, ok := refusal.answer.(T)
 		if !ok && refusal.answer != nil { // nil is the zero of an interface
 			return nil, false, fmt.Errorf("%w: Refuse has a %T, the operation returns a %T", ErrAnswer, refusal.answer, v)
+		}
+		if a.messages, err = messagesOf(ctx, refusal.messages); err != nil {
+			return nil, false, err
 		}
 		return answer, true, nil
 	}
@@ -74,9 +79,16 @@ func Once[T any](ctx context.Context, g *Guard, r once.Request, op func(ctx cont
 
 // Refuse returns an error that makes Once roll back the operation but store answer, for
 // example a declined payment. answer has the type that the operation returns.
-func Refuse[T any](answer T) error { return &refusedError{answer} }
+//
+// What the operation has sent is rolled back with its other effects. messages leave with the
+// refusal: they are sent in the transaction that stores the answer, such as a mail about the
+// declined payment.
+func Refuse[T any](answer T, messages ...Message) error { return &refusedError{answer, messages} }
 
-type refusedError struct{ answer any }
+type refusedError struct {
+	answer   any
+	messages []Message
+}
 
 // Error does not tell the answer, which may be of a person.
 func (e *refusedError) Error() string { return "guard: Refuse outside of an operation of Once" }
@@ -95,7 +107,8 @@ type answering struct {
 	model   any                 // a pointer to what it is decoded into
 
 	answer   claim.Answer
-	refusing bool // the effects have been rolled back, the answer is to be stored
+	messages []message.Row // that leave with a refusal
+	refusing bool          // the effects have been rolled back, the answer is to be stored
 	replayed bool
 }
 
@@ -137,6 +150,9 @@ func (a *answering) work(t *dbtx.Tx, o options) error {
 			return unfit
 		}
 	}
+	if err := a.send(t); err != nil {
+		return err
+	}
 	sum := a.request.Sum()
 	err := t.Beside(func(ctx context.Context, conn *sql.Conn, database string) error {
 		return claim.Insert(ctx, conn, database, sum[:], a.answer)
@@ -145,6 +161,28 @@ func (a *answering) work(t *dbtx.Tx, o options) error {
 		fail.Point("guard/answered")
 	}
 	return err
+}
+
+// send sends what leaves with a refusal.
+func (a *answering) send(t *dbtx.Tx) error {
+	if len(a.messages) == 0 {
+		return nil
+	}
+	return t.Send(t.Context(), a.messages)
+}
+
+// messagesOf returns messages that leave with a refusal, as they are stored.
+func messagesOf(ctx context.Context, messages []Message) ([]message.Row, error) {
+	o, err := originOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	from := o.refused()
+	rows, err := sendingOf(messages).rows(from)
+	if err != nil {
+		return nil, err
+	}
+	return rows, from.take(rows)
 }
 
 // errStoreRefusal has the transaction rolled back.

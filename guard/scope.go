@@ -9,7 +9,8 @@ type scopeKey struct{}
 // acquire of a key is nested.
 type scope struct {
 	context.Context
-	keys *keySet
+	keys   *keySet
+	origin *origin // of its messages
 }
 
 func (s scope) Value(key any) any {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/internal/dbtx/catalogue"
+	"github.com/belaygo/belay/internal/message"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/memlock"
 	"github.com/belaygo/belay/notify"
@@ -34,8 +35,8 @@ type Guard struct {
 	locks *engine
 }
 
-// New returns a Guard on db for the service "test". It creates the tables of package once in
-// db, if they are missing, and logs it if it can't. The Guard is closed when the test ends; db stays the caller's to
+// New returns a Guard on db for the service "test". It creates the tables of packages once and
+// relay in db, if they are missing, and logs it if it can't. The Guard is closed when the test ends; db stays the caller's to
 // close.
 func New(tb testing.TB, db *gorm.DB) *Guard {
 	tb.Helper()
@@ -44,9 +45,25 @@ func New(tb testing.TB, db *gorm.DB) *Guard {
 			tb.Logf("guardtest: %v", err)
 		}
 	}
+	createMessages(tb, db)
 	g := &Guard{DB: db, locks: &engine{Engine: memlock.New()}}
 	g.Guard = g.Peer(tb, db)
 	return g
+}
+
+// createMessages creates the tables of messages. A test without messages needs none.
+func createMessages(tb testing.TB, db *gorm.DB) {
+	tb.Helper()
+	if catalogue.Has(tb.Context(), db, "belay_parked") { // the last of them
+		return
+	}
+	in, err := message.Open(db, "guardtest")
+	if err == nil {
+		err = message.Migrate(tb.Context(), in)
+	}
+	if err != nil {
+		tb.Logf("guardtest: %v", err)
+	}
 }
 
 // Forget loses the lock on key, as a Redis master does that dies before its

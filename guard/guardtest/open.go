@@ -16,8 +16,8 @@ import (
 // modernc.org/sqlite spell it; each ignores what is the other's.
 const pragmas = "?_busy_timeout=10000&_journal_mode=WAL&_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)"
 
-// Open returns a Guard on a new SQLite database, with tables for the models and those of package
-// once. dialect is
+// Open returns a Guard on a new SQLite database, with tables for the models and those of
+// packages once and relay. dialect is
 // the function of a driver of the caller's choice that takes a DSN, such as sqlite.Open of
 // gorm.io/driver/sqlite. The database is closed and deleted when the test ends.
 func Open(tb testing.TB, dialect func(dsn string) gorm.Dialector, models ...any) *Guard {
@@ -39,8 +39,8 @@ func Open(tb testing.TB, dialect func(dsn string) gorm.Dialector, models ...any)
 
 // OpenSQL returns a Guard on a new SQLite database, for a program that writes SQL. driver is the
 // name of a driver of database/sql, such as "sqlite3" of github.com/mattn/go-sqlite3 or "sqlite"
-// of modernc.org/sqlite, and schema are statements that create tables. The tables of package once
-// are there, too. The database is closed and deleted when the test ends.
+// of modernc.org/sqlite, and schema are statements that create tables. The tables of packages
+// once and relay are there, too. The database is closed and deleted when the test ends.
 func OpenSQL(tb testing.TB, driver string, schema ...string) *Guard {
 	tb.Helper()
 	pool, err := sql.Open(driver, newFile(tb))

@@ -18,6 +18,9 @@ const (
 	maxName    = 255 // a message id, or a topic
 )
 
+// Table is the table of messages.
+const Table = "belay_message"
+
 // Lanes is the number of lanes.
 const Lanes = 32
 

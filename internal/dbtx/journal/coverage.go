@@ -10,7 +10,8 @@ import (
 // Coverage describes how the database protects the writes of a transaction without a
 // lock.
 type Coverage struct {
-	// Wrote is set if a statement wrote anything, or called a function that may have.
+	// Wrote is set if a statement wrote anything but messages, or called a function that may
+	// have.
 	Wrote bool
 	// Covered: the transaction wrote at least one row that a key protects. It wrote
 	// every such row by a plain insert, or by a versioned update or delete that matched
@@ -30,12 +31,13 @@ type Coverage struct {
 func (j *Journal) Coverage(rows []*protected.Row) Coverage {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if len(j.writes) == 0 {
+	writes := slices.DeleteFunc(slices.Clone(j.writes), func(w Write) bool { return w.isMessage() })
+	if len(writes) == 0 {
 		return Coverage{Wrote: j.called}
 	}
 	c := Coverage{Wrote: true}
 	covered := make(map[*protected.Row]bool)
-	for _, w := range j.writes {
+	for _, w := range writes {
 		if w.covers() {
 			for _, r := range w.Rows {
 				covered[r] = true
@@ -48,7 +50,7 @@ func (j *Journal) Coverage(rows []*protected.Row) Coverage {
 	open := func(r *protected.Row) bool { return !covered[r] }
 	c.Covered = len(covered) > 0 && (!j.called || !slices.ContainsFunc(rows, open))
 	tables := make(map[string]bool)
-	for _, w := range j.writes {
+	for _, w := range writes {
 		if w.covers() {
 			continue
 		}

@@ -73,6 +73,13 @@ func (j *Journal) Note(st sqltext.Statement) {
 	}
 }
 
+// NoteMessages notes an INSERT of messages. empty is set if it wrote none.
+func (j *Journal) NoteMessages(table string, empty bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.writes = append(j.writes, Write{How: statement.Message, Table: table, Empty: empty})
+}
+
 // NoteEmpty notes the server's report that the last statement has written no row. The
 // report does not cover triggers and routines.
 func (j *Journal) NoteEmpty() {
@@ -158,12 +165,15 @@ func (j *Journal) touched(r *protected.Row, before bool) bool {
 		writes = writes[:min(j.marked, len(writes))]
 	}
 	j.mu.Unlock()
-	others := slices.ContainsFunc(writes, func(w Write) bool { return !w.kept() })
+	others := slices.ContainsFunc(writes, func(w Write) bool { return !w.kept() && !w.isMessage() })
 	if called || others && j.unshown {
 		return true
 	}
 	for i := range writes {
 		w := &writes[i]
+		if w.isMessage() {
+			continue
+		}
 		if w.How == statement.Raw || w.mayBeTo(r.Table) && (!w.Whole || slices.Contains(w.Rows, r)) ||
 			j.facts(w.Table).Triggers || j.byParent(w, r) {
 			return true

@@ -10,6 +10,9 @@ import (
 // left them, as far as they can be recognized.
 func (j *Journal) Images() (images []Image) {
 	for _, w := range j.Writes() {
+		if w.isMessage() {
+			continue
+		}
 		for i := range images {
 			img := &images[i]
 			renamed := w.mayHaveRenamed(img.Row) || j.byParent(&w, img.Row)

@@ -39,6 +39,11 @@ func (w *Write) mayHaveRenamed(r *protected.Row) bool {
 		!slices.ContainsFunc(w.Images, func(i Image) bool { return i.Row == r })
 }
 
+// isMessage reports whether the write is of messages. Their table is Belay's own and has no
+// triggers, and no message stands for another: a relay may have deleted its row, and a random id
+// never meets another. So it says nothing of any row.
+func (w *Write) isMessage() bool { return w.How == statement.Message }
+
 // kept reports whether the write is of kept rows only: their tables are Belay's own, and
 // have no triggers.
 func (w *Write) kept() bool {

@@ -70,6 +70,7 @@ const (
 	Plain                // INSERT
 	Versioned            // UPDATE or DELETE with a compare, that matched all its rows
 	Blind                // UPDATE or DELETE without a compare, upsert, INSERT IGNORE and the like
+	Message              // INSERT of messages, which is Belay's own: neither evidence nor cover
 )
 
 // A Model describes rows of one kind, as their front declares them.
