@@ -1,6 +1,7 @@
 package guard_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -21,7 +23,7 @@ import (
 	"github.com/belaygo/belay/once"
 )
 
-// TestCombineIsLikeOneByOne: random crews give the same answers, rows and events as the
+// TestCombineIsLikeOneByOne: random crews give the same answers, rows, messages and events as the
 // same calls made one by one, in their order. These differences are allowed:
 //
 //   - A lock that was lost is one event for the crew, with a Count of its changes. A
@@ -64,6 +66,9 @@ func TestCombineIsLikeOneByOne(t *testing.T) {
 		}
 		if a, b := fmt.Sprint(crew.rows()), fmt.Sprint(single.rows()); a != b {
 			t.Errorf("seed %d: the rows are %s after crews and %s after single calls", seed, a, b)
+		}
+		if a, b := fmt.Sprintf("%q", crew.messages()), fmt.Sprintf("%q", single.messages()); a != b {
+			t.Errorf("seed %d: the messages are %s after crews and %s after single calls", seed, a, b)
 		}
 		if a, b := crew.lost(len(p.callers)), single.lost(1); a != b {
 			t.Errorf("seed %d: events of crews are of %q, of single calls of %q", seed, a, b)
@@ -118,6 +123,7 @@ type plan struct {
 	callers []plannedCall
 	left    [3]int
 	ordered bool // the order is kept
+	sends   bool // messages
 }
 
 func newPlan(r *rand.Rand) plan {
@@ -162,6 +168,7 @@ func newPlan(r *rand.Rand) plan {
 			p.left[i] = 1000
 		}
 	}
+	p.sends = r.IntN(2) == 0
 	return p
 }
 
@@ -182,10 +189,10 @@ func (p plan) same(a, b answer) bool {
 
 // A world is a database and an instance of a service.
 type world struct {
-	t  *testing.T
-	db *gorm.DB
-	g  *guardtest.Guard
-	trade
+	t    *testing.T
+	db   *gorm.DB
+	g    *guardtest.Guard
+	plan plan
 	seen int // events
 	busy int // deadlocks to come, by row
 }
@@ -211,11 +218,12 @@ func newWorld(t *testing.T) *world {
 
 func (w *world) reset(p plan) {
 	w.t.Helper()
-	w.busy, w.trade = 0, p.trade
+	w.busy, w.plan = 0, p
 	wantNil(w.t, w.db.Exec("DELETE FROM stocks").Error)
 	wantNil(w.t, w.db.Exec("DELETE FROM orders").Error)
 	wantNil(w.t, w.db.Create(&Order{No: "old"}).Error)
 	wantNil(w.t, w.db.Exec("DELETE FROM belay_once").Error)
+	wantNil(w.t, w.db.Exec("DELETE FROM belay_message").Error)
 	wantNil(w.t, w.g.Do(bg, "sku", func(context.Context, *gorm.DB) error { return nil }, guard.For(request("old"))))
 	for i, left := range p.left {
 		wantNil(w.t, w.db.Create(&Stock{ID: int64(i + 1), Left: left}).Error)
@@ -228,6 +236,39 @@ func (w *world) rows() (stocks []Stock, orders, requests []string) {
 	wantNil(w.t, w.db.Model(&Order{}).Order("no").Pluck("no || ' ' || amount", &orders).Error)
 	wantNil(w.t, w.db.Table("belay_once").Order("request").Pluck("hex(request)", &requests).Error)
 	return stocks, orders, requests
+}
+
+// sends returns a Change that sends a message or two, of which one knows what is left.
+func (w *world) sends(c plannedCall, s *Stock) guard.Change {
+	all := guard.SendFunc(func() (guard.Message, error) {
+		m := guard.Message{Topic: "sale", Body: fmt.Append(nil, c.no)}
+		if w.plan.ordered {
+			m.Body = fmt.Append(m.Body, " ", s.Left)
+		}
+		return m, nil
+	})
+	if c.amount == 1 {
+		all = guard.All(all, guard.Send(guard.Message{Topic: "mail", Body: fmt.Append(nil, c.no)}))
+	}
+	return all
+}
+
+// messages returns the messages about each row of stock, in their order if the plan keeps it, with
+// their ids if those come from requests. Crews are made of calls that change one row.
+func (w *world) messages() (all []string) {
+	w.t.Helper()
+	stored := sentBy(w.t, w.db)
+	slices.SortStableFunc(stored, func(a, b sent) int { return cmp.Compare(a.Body[0], b.Body[0]) })
+	for _, m := range stored {
+		if w.plan.callers[0].serves == "" {
+			m.MessageID = ""
+		}
+		all = append(all, fmt.Sprintf("%s %s %s %s", m.MessageID, m.Topic, m.MessageKey, m.Body))
+	}
+	if !w.plan.ordered {
+		slices.Sort(all)
+	}
+	return all
 }
 
 // lost returns what the events since the last call say.
@@ -287,7 +328,10 @@ func (w *world) call(ctx context.Context, got *answer, c plannedCall, opts ...gu
 		}
 		return nil
 	})
-	change := []guard.Change{updates: update, sales: guard.All(guard.Insert(&o), update), inserts: guard.Insert(&o)}[w.trade]
+	change := []guard.Change{updates: update, sales: guard.All(guard.Insert(&o), update), inserts: guard.Insert(&o)}[w.plan.trade]
+	if w.plan.sends {
+		change = guard.All(w.sends(c, &s), change)
+	}
 	if opts = append(opts, guard.Wait(1<<40)); c.serves != "" {
 		opts = append(opts, guard.For(request(c.serves)))
 	}
