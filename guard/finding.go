@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/internal/conflict"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/notify"
 )
@@ -104,8 +105,8 @@ func (f *finding) doneBefore(opErr error, serves bool) bool {
 }
 
 // onClaim reports whether a conflict is on a claim.
-func onClaim(conflict *dbguard.ConflictError) bool {
-	return conflict != nil && conflict.Subject == dbguard.ClaimRow
+func onClaim(c *dbguard.ConflictError) bool {
+	return c != nil && c.Subject == conflict.ClaimRow
 }
 
 // unverified reports whether a repeat is one only as far as is known.

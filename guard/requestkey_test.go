@@ -10,6 +10,7 @@ import (
 
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/internal/conflict"
 )
 
 // TestNestedUnderTheKeyOfARequest: that key protects no rows, as other requests may write them.
@@ -32,7 +33,7 @@ func TestNestedUnderTheKeyOfARequest(t *testing.T) {
 			between = func() { wantNil(e.t, serve("b", func() {})) }
 		}
 		err := serve("a", between)
-		if conflict, ok := errors.AsType[*dbguard.ConflictError](err); e.db.Name() != "sqlite" && (!ok || conflict.Subject != dbguard.OtherRow || guard.ResultOf(err) != "conflict") {
+		if refused, ok := errors.AsType[*dbguard.ConflictError](err); e.db.Name() != "sqlite" && (!ok || refused.Subject != conflict.OtherRow || guard.ResultOf(err) != "conflict") {
 			e.t.Errorf("error is %v, result %s, want a conflict on a row that no key protects", err, guard.ResultOf(err))
 		}
 		e.wantNoEvent()

@@ -11,6 +11,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/internal/conflict"
 	"github.com/belaygo/belay/internal/dbtx"
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/notify"
@@ -168,7 +169,7 @@ func TestOvertaken(t *testing.T) {
 		"under another key":   {overtakenBy(overtaken, nil), true},
 		"without the lock":    {overtakenBy(stale, nil), true},
 		"an overlap":          {overtakenBy(overlap, func(c *dbguard.ConflictError) { c.Evidence.Shared = false }), false},
-		"a claim":             {overtakenBy(overtaken, func(c *dbguard.ConflictError) { c.Subject = dbguard.ClaimRow }), false},
+		"a claim":             {overtakenBy(overtaken, func(c *dbguard.ConflictError) { c.Subject = conflict.ClaimRow }), false},
 		"an unchanged row":    {overtakenBy(stale, func(c *dbguard.ConflictError) { c.Evidence.Changed = false }), false},
 		"an error of its own": {ending{err: errors.New("failed"), outcome: notify.OutcomeRolledBack}, false},
 	} {
@@ -200,7 +201,7 @@ func TestSeriesExplains(t *testing.T) {
 func TestClaimedInVain(t *testing.T) {
 	for gone, want := range map[bool]bool{true: true, false: false} {
 		s, _ := newSeries(t, &claimsOf{gone: gone}, budget{claim: 1})
-		s.last = overtakenBy(duplicate, func(c *dbguard.ConflictError) { c.Kind, c.Subject = dbguard.Duplicate, dbguard.ClaimRow })
+		s.last = overtakenBy(duplicate, func(c *dbguard.ConflictError) { c.Kind, c.Subject = dbguard.Duplicate, conflict.ClaimRow })
 		if got := s.again(); got != want {
 			t.Errorf("the claim in the way is gone: %t, it is made again: %t", gone, got)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/internal/conflict"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/once"
 )
@@ -27,12 +28,12 @@ func receiptKey() guard.Option { return guard.Also("order:receipt", &Order{No: "
 // wantExists checks the error of a request whose operation met a row that was there.
 func wantExists(t *testing.T, err error) {
 	t.Helper()
-	conflict, ok := errors.AsType[*dbguard.ConflictError](err)
+	refused, ok := errors.AsType[*dbguard.ConflictError](err)
 	switch {
 	case !errors.Is(err, guard.ErrExists), errors.Is(err, guard.ErrDuplicate), guard.ResultOf(err) != "conflict":
 		t.Errorf("error is %v, result %s, want ErrExists and nothing of the request", err, guard.ResultOf(err))
-	case !ok, conflict.Subject != dbguard.ProtectedRow, conflict.Table != "orders", conflict.Key != "order:receipt":
-		t.Errorf("the conflict is %+v, want one on the row of order:receipt", conflict)
+	case !ok, refused.Subject != conflict.ProtectedRow, refused.Table != "orders", refused.Key != "order:receipt":
+		t.Errorf("the conflict is %+v, want one on the row of order:receipt", refused)
 	}
 }
 

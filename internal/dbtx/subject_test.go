@@ -7,6 +7,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/internal/conflict"
 	"github.com/belaygo/belay/internal/dbtx"
 )
 
@@ -20,12 +21,12 @@ func TestSubject(t *testing.T) {
 		wantNil(t, tx.Protect(&Order{No: "a"}))
 		for _, tt := range []struct {
 			write func(*gorm.DB) error
-			want  dbguard.Subject
+			want  conflict.Subject
 			key   string
 		}{
-			{func(tx *gorm.DB) error { return tx.Create(&Order{No: "a"}).Error }, dbguard.ProtectedRow, "k"},
-			{func(*gorm.DB) error { return tx.Claim("k", &Stock{ID: 1}, 0) }, dbguard.ClaimRow, "k"},
-			{func(tx *gorm.DB) error { return tx.Create(&Stock{ID: 2}).Error }, dbguard.OtherRow, ""},
+			{func(tx *gorm.DB) error { return tx.Create(&Order{No: "a"}).Error }, conflict.ProtectedRow, "k"},
+			{func(*gorm.DB) error { return tx.Claim("k", &Stock{ID: 1}, 0) }, conflict.ClaimRow, "k"},
+			{func(tx *gorm.DB) error { return tx.Create(&Stock{ID: 2}).Error }, conflict.OtherRow, ""},
 		} {
 			err := tx.DB().Transaction(tt.write) // a savepoint: PostgreSQL takes nothing else after an error
 			c, ok := errors.AsType[*dbguard.ConflictError](err)
@@ -34,11 +35,11 @@ func TestSubject(t *testing.T) {
 			}
 		}
 		tx.Rollback()
-		found := make(map[dbguard.Subject]string)
+		found := make(map[conflict.Subject]string)
 		for _, c := range tx.Conflicts() {
 			found[c.Subject] += c.Table
 		}
-		if len(found) != 2 || found[dbguard.ProtectedRow] != "orders" || found[dbguard.ClaimRow] != "stocks" {
+		if len(found) != 2 || found[conflict.ProtectedRow] != "orders" || found[conflict.ClaimRow] != "stocks" {
 			t.Errorf("the conflicts are on %v, want one on the row and one on the claim", found)
 		}
 	})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/internal/conflict"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/notify"
 )
@@ -384,11 +385,11 @@ func (w *world) checkOverlaps(k *commit) {
 			continue
 		}
 		first, key := w.history.firstOfLast(o), o.keyOf(k.row)
-		conflict, refused := errors.AsType[*dbguard.ConflictError](o.err)
+		met, refused := errors.AsType[*dbguard.ConflictError](o.err)
 		if k.step > o.ended || !refused && !o.answer.Replayed || !o.met(k) {
 			continue
 		}
-		if served := o.answer.Replayed || conflict.Subject == dbguard.ClaimRow; served && !o.claims(k.row) { // it got no further
+		if served := o.answer.Replayed || met.Subject == conflict.ClaimRow; served && !o.claims(k.row) { // it got no further
 			continue
 		}
 		if key == "" || o.claims(k.row) && o.held() != k.op.held() { // the lock says nothing about it
