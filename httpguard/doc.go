@@ -8,7 +8,7 @@
 //	if err != nil {
 //		return err
 //	}
-//	mux.Handle("POST /payments", guarded.Wrap(http.HandlerFunc(pay)))
+//	mux.Handle("POST /payments", guarded(http.HandlerFunc(pay)))
 //
 // In the handler, [Tx] is the transaction:
 //

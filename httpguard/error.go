@@ -25,7 +25,7 @@ func Error(w http.ResponseWriter, err error) {
 	p := problem{Title: http.StatusText(status), Status: status}
 	again := status == http.StatusServiceUnavailable || errors.Is(err, guard.ErrIntercepted) || errors.Is(err, guard.ErrBusy)
 	switch {
-	case status == StatusClientClosedRequest:
+	case status == clientClosedRequest:
 		p.Title, again = "Client closed request", false
 	case status == http.StatusGatewayTimeout:
 		p.Detail, again = "The request may have taken effect. Look before sending it again.", false

@@ -12,33 +12,33 @@ import (
 	"github.com/belaygo/belay/once"
 )
 
-// A Guard serves requests once. It is safe for concurrent use.
-type Guard struct {
-	guard *guard.Guard
-	cfg   Config
-}
-
-// New returns a Guard whose operations g runs. The tables of package once must be in g's
-// database.
-func New(g *guard.Guard, cfg Config) (*Guard, error) {
+// New returns a middleware that serves each request to its handler once, as an operation of g. The
+// tables of package once must be in g's database. Wrap the handlers that a mux calls, not the
+// mux: its pattern is the name of the operation.
+func New(g *guard.Guard, cfg Config) (func(http.Handler) http.Handler, error) {
 	if g == nil {
 		return nil, errors.New("httpguard: guard is nil")
 	}
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	return &Guard{g, cfg.withDefaults()}, nil
+	m := &middleware{g, cfg.withDefaults()}
+	return m.wrap, nil
 }
 
-// Wrap returns a handler that serves each request to next once. Wrap the handlers that a
-// mux calls, not the mux: its pattern is the name of the operation.
-func (g *Guard) Wrap(next http.Handler) http.Handler {
+// A middleware serves requests once.
+type middleware struct {
+	guard *guard.Guard
+	cfg   Config
+}
+
+func (m *middleware) wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !slices.Contains(g.cfg.Methods, r.Method) || g.cfg.Optional && r.Header.Values("Idempotency-Key") == nil {
+		if !slices.Contains(m.cfg.Methods, r.Method) || m.cfg.Optional && r.Header.Values("Idempotency-Key") == nil {
 			next.ServeHTTP(w, r)
 			return
 		}
-		e := &exchange{Guard: g, next: next, w: w, r: r}
+		e := &exchange{middleware: m, next: next, w: w, r: r}
 		if err := e.serve(); err != nil {
 			e.fail(err)
 		}
@@ -47,7 +47,7 @@ func (g *Guard) Wrap(next http.Handler) http.Handler {
 
 // An exchange is one request with its answer.
 type exchange struct {
-	*Guard
+	*middleware
 	next    http.Handler
 	w       http.ResponseWriter
 	r       *http.Request

@@ -68,7 +68,7 @@ func (s *site) serve(handler http.HandlerFunc) *httptest.Server {
 	g, err := httpguard.New(s.guard.Guard, s.cfg)
 	testdb.WantNil(s.t, err)
 	mux := http.NewServeMux()
-	counted := g.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	counted := g(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.ran.Add(1)
 		handler(w, r)
 	}))
@@ -385,7 +385,7 @@ func TestServerErrors(t *testing.T) {
 		"nested": {func(*site) {}, func(s *site) http.HandlerFunc {
 			g, err := httpguard.New(s.guard.Guard, s.cfg)
 			testdb.WantNil(s.t, err)
-			inner := g.Wrap(http.HandlerFunc(s.charge))
+			inner := g(http.HandlerFunc(s.charge))
 			return func(w http.ResponseWriter, r *http.Request) {
 				httpguard.Decide(r.Context(), httpguard.Failed)
 				inner.ServeHTTP(w, r)

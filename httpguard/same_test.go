@@ -185,7 +185,7 @@ func TestWhichRequestsAreTheSame(t *testing.T) {
 	s.cfg.Docs = "https://example.com/errors"
 	g, err := httpguard.New(s.guard.Guard, s.cfg)
 	testdb.WantNil(t, err)
-	pay := g.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	pay := g(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		spend(t, r)
 		w.WriteHeader(http.StatusCreated)
 	}))

@@ -8,10 +8,9 @@ import (
 	"github.com/belaygo/belay/guard"
 )
 
-// StatusClientClosedRequest is the status of a request whose client has left before its
-// answer. It is for logs and metrics, because it is no error of the server. Web servers such
-// as nginx log this number, too.
-const StatusClientClosedRequest = 499
+// clientClosedRequest is the status of a request whose client has left before its
+// answer.
+const clientClosedRequest = 499
 
 // Status returns the status of the answer to a request whose operation ended with err, for
 // handlers that call Do, Apply or Once themselves. [Error] writes the whole answer.
@@ -21,7 +20,7 @@ const StatusClientClosedRequest = 499
 //   - 409 for guard.ErrBusy and guard.ErrIntercepted, with Retry-After: a retry is safe.
 //   - 409 for guard.ErrStale, guard.ErrExists and a *dbguard.ConflictError.
 //   - 422 for guard.ErrMismatch.
-//   - 499, StatusClientClosedRequest, if the client has left.
+//   - 499 if the client has left. It is for logs and metrics, as no client gets it; nginx logs it, too.
 //   - 503 for guard.ErrLost, guard.ErrUnavailable and guard.ErrClosed, for a deadline of the
 //     request that has passed, and for an error of the database that may be over a moment later
 //     (guard.Transient), with Retry-After.
@@ -57,7 +56,7 @@ var statuses = []struct {
 	{guard.ErrDuplicate, http.StatusOK},
 	{guard.ErrStale, http.StatusConflict},
 	{guard.ErrMismatch, http.StatusUnprocessableEntity},
-	{context.Canceled, StatusClientClosedRequest},
+	{context.Canceled, clientClosedRequest},
 	{guard.ErrBusy, http.StatusConflict},
 	{guard.ErrUnavailable, http.StatusServiceUnavailable},
 	{guard.ErrClosed, http.StatusServiceUnavailable},

@@ -104,7 +104,7 @@ func newStand(t *testing.T, handlers map[string]http.HandlerFunc) *stand {
 	mux := http.NewServeMux()
 	for name, handler := range handlers {
 		mux.HandleFunc("/plain/"+name, handler)
-		mux.Handle("/guarded/"+name, g.Wrap(handler))
+		mux.Handle("/guarded/"+name, g(handler))
 	}
 	outer := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Request-Id", "17")

@@ -41,8 +41,8 @@ func (s *shop) handler() (http.Handler, error) {
 		return nil, err
 	}
 	mux := http.NewServeMux()
-	mux.Handle("POST /orders", guarded.Wrap(http.HandlerFunc(postOrder)))
-	mux.Handle("POST /orders/{id}/payment", guarded.Wrap(http.HandlerFunc(s.postPayment)))
+	mux.Handle("POST /orders", guarded(http.HandlerFunc(postOrder)))
+	mux.Handle("POST /orders/{id}/payment", guarded(http.HandlerFunc(s.postPayment)))
 	mux.HandleFunc("GET /orders/{id}", s.getOrder)
 	return mux, nil
 }

@@ -37,22 +37,24 @@ func charge(ctx context.Context) (left int64, err error) {
 	return a.Cents, err
 }
 
+type middleware = func(http.Handler) http.Handler
+
 // routers are the same site by each router.
-var routers = map[string]func(g *httpguard.Guard) http.Handler{
-	"net/http": func(g *httpguard.Guard) http.Handler {
+var routers = map[string]func(guarded middleware) http.Handler{
+	"net/http": func(guarded middleware) http.Handler {
 		mux := http.NewServeMux()
-		mux.Handle("POST /payments/{id}", g.Wrap(http.HandlerFunc(pay)))
+		mux.Handle("POST /payments/{id}", guarded(http.HandlerFunc(pay)))
 		return mux
 	},
-	"chi": func(g *httpguard.Guard) http.Handler {
+	"chi": func(guarded middleware) http.Handler {
 		mux := chi.NewRouter()
-		mux.With(g.Wrap).Post("/payments/{id}", pay)
+		mux.With(guarded).Post("/payments/{id}", pay)
 		return mux
 	},
-	"gin": func(g *httpguard.Guard) http.Handler {
+	"gin": func(guarded middleware) http.Handler {
 		gin.SetMode(gin.ReleaseMode)
 		engine := gin.New()
-		engine.POST("/payments/:id", ginWrap(g), func(c *gin.Context) {
+		engine.POST("/payments/:id", ginWrap(guarded), func(c *gin.Context) {
 			left, err := charge(c.Request.Context())
 			if err != nil {
 				c.String(http.StatusInternalServerError, "%v", err)
@@ -62,7 +64,7 @@ var routers = map[string]func(g *httpguard.Guard) http.Handler{
 		})
 		return engine
 	},
-	"echo": func(g *httpguard.Guard) http.Handler {
+	"echo": func(guarded middleware) http.Handler {
 		e := echo.New()
 		e.POST("/payments/:id", func(c echo.Context) error {
 			left, err := charge(c.Request().Context())
@@ -70,17 +72,17 @@ var routers = map[string]func(g *httpguard.Guard) http.Handler{
 				return err
 			}
 			return c.JSON(http.StatusCreated, map[string]int64{"left": left})
-		}, echo.WrapMiddleware(g.Wrap))
+		}, echo.WrapMiddleware(guarded))
 		return e
 	},
 }
 
-// ginWrap is Wrap as a middleware of gin, whose writer has methods of its own: the Guard's
+// ginWrap makes a middleware of gin, whose writer has methods of its own: that of httpguard
 // takes its place while the handlers run.
-func ginWrap(g *httpguard.Guard) gin.HandlerFunc {
+func ginWrap(guarded middleware) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		outer := c.Writer
-		g.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		guarded(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			c.Request, c.Writer = r, ginWriter{outer, w}
 			c.Next()
 		})).ServeHTTP(outer, c.Request)
@@ -124,11 +126,11 @@ func TestRouters(t *testing.T) {
 			testdb.WantNil(t, db.AutoMigrate(&Account{}))
 			testdb.WantNil(t, once.Migrate(t.Context(), db))
 			testdb.WantNil(t, db.Create(&Account{ID: 7, Cents: 1000}).Error)
-			g, err := httpguard.New(guardtest.New(t, db).Guard, httpguard.Config{
+			guarded, err := httpguard.New(guardtest.New(t, db).Guard, httpguard.Config{
 				Principal: func(*http.Request) (string, error) { return "eve", nil },
 			})
 			testdb.WantNil(t, err)
-			server := httptest.NewServer(router(g))
+			server := httptest.NewServer(router(guarded))
 			defer server.Close()
 			for n := range 2 {
 				r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+"/payments/1", strings.NewReader("{}"))

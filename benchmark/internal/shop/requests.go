@@ -46,7 +46,7 @@ func (s *Service) Requests(ctx context.Context) (*Requests, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.handler = guarded.Wrap(http.HandlerFunc(postOrder))
+	r.handler = guarded(http.HandlerFunc(postOrder))
 	return r, nil
 }
 

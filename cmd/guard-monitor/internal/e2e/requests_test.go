@@ -34,7 +34,7 @@ func (i *instance) serve(g *guard.Guard) error {
 		return err
 	}
 	say(report{State: "serves", Result: l.Addr().String()})
-	server := &http.Server{Handler: guarded.Wrap(http.HandlerFunc(i.take)), ReadHeaderTimeout: 5 * time.Second}
+	server := &http.Server{Handler: guarded(http.HandlerFunc(i.take)), ReadHeaderTimeout: 5 * time.Second}
 	return server.Serve(l)
 }
 
