@@ -118,7 +118,7 @@ func (d *desk) explain(ctx context.Context, r Received) (explained, error) {
 		x.shard = at.Shard
 	}
 	switch {
-	case x.Cause == UnknownCommit: // it is about the database, wherever the lock is
+	case x.Cause.ofDatabase():
 		x.cluster, x.shard = "", ""
 	case x.Everywhere, slices.Contains(ofCallers, x.Cause):
 		x.shard = ""
@@ -277,7 +277,7 @@ func (d *desk) place(ctx context.Context, x explained) (*Incident, error) {
 func (i *Incident) locate(x explained) {
 	i.Cluster, i.Shard, i.Place = x.cluster, x.shard, x.Event.Place
 	switch {
-	case x.Cause == UnknownCommit:
+	case x.Cause.ofDatabase():
 		i.Place = notify.Place{Slot: -1}
 	case x.Elsewhere != (notify.Place{}):
 		i.Place = x.Elsewhere

@@ -91,6 +91,9 @@ type Report struct {
 	Place    notify.Place   `json:"place,omitzero"`
 	Loss     notify.Loss    `json:"loss,omitempty"`
 	Holder   notify.Holder  `json:"holder,omitempty"` // at the conflict
+
+	Lost  *notify.LostCommits `json:"lost,omitempty"`  // of commits that were lost
+	Count int64               `json:"count,omitempty"` // of commits that were lost
 }
 
 const maxName = 128 // bytes of a foreign name in a row

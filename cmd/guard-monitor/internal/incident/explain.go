@@ -33,6 +33,8 @@ func (f Facts) explain() Explanation {
 	switch ev.Verdict {
 	case notify.VerdictUnknownCommit:
 		return Explanation{Cause: UnknownCommit, Confidence: High, Evidence: []Evidence{f.itself()}}
+	case notify.VerdictCommitLost:
+		return Explanation{Cause: CommitLost, Confidence: High, Evidence: []Evidence{f.itself()}}
 	case notify.VerdictDegraded:
 		return f.outage(DegradedPeer, High)
 	case notify.VerdictUnavailable:

@@ -251,6 +251,11 @@ func TestExplain(t *testing.T) {
 			ev.Verdict, ev.Outcome, ev.HolderAtConflict, ev.Loss = notify.VerdictUnknownCommit, notify.OutcomeUnknown, "", ""
 		}), timeline: []watch.Entry{failover(-2)}, cause: incident.UnknownCommit, confidence: incident.High, rows: []string{"COMMIT"}},
 
+		{name: "commits lost", event: overlap(func(ev *notify.Event) {
+			ev.Verdict, ev.Outcome, ev.HolderAtConflict, ev.Loss = notify.VerdictCommitLost, notify.OutcomeUnknown, "", ""
+			ev.Count, ev.Lost = 5, &notify.LostCommits{Server: "db-1", Now: "db-2"}
+		}), timeline: []watch.Entry{failover(-2)}, cause: incident.CommitLost, confidence: incident.High, rows: []string{`missed 5 commits`}},
+
 		// removed from a Redis that is well
 		{name: "flushed", event: overlap(nil), timeline: []watch.Entry{flushed(-2, watch.FlushAll)},
 			cause: incident.Flushed, confidence: incident.High, rows: []string{"flush at -2"}},

@@ -30,6 +30,7 @@ const (
 	Bypass          Cause = "bypass"           // a caller wrote without a valid lock, and nothing else explains it
 	Unreachable     Cause = "unreachable"      // a service could not reach a Redis that was well
 	UnknownCommit   Cause = "unknown_commit"   // the database did not say whether it committed
+	CommitLost      Cause = "commit_lost"      // the database has lost commits that it had acknowledged
 	HeartbeatSilent Cause = "heartbeat_silent" // a service reports nothing, not even that it lives
 	Unknown         Cause = "unknown"          // the evidence does not suffice for any of these
 )
@@ -37,8 +38,11 @@ const (
 // Causes are all causes.
 var Causes = []Cause{
 	Failover, Restart, Eviction, Flushed, Deleted, Partition, Overrun, DegradedPeer, Bypass, Unreachable, UnknownCommit,
-	HeartbeatSilent, Unknown,
+	CommitLost, HeartbeatSilent, Unknown,
 }
+
+// ofDatabase reports whether the cause is about the database, wherever the lock is.
+func (c Cause) ofDatabase() bool { return c == UnknownCommit || c == CommitLost }
 
 // State says where an incident stands. The set is closed.
 type State string
@@ -114,11 +118,11 @@ type Received struct {
 }
 
 // Severity is how urgent an incident is: critical if the outcome of some operations
-// is unknown, if operations are refused and that goes on, or if a service is silent, else
+// is unknown, if the database has lost some, if operations are refused and that goes on, or if a service is silent, else
 // warning. What was critical stays so until it comes back: an alert whose labels change is
 // another alert to those who receive it.
 func (i Incident) Severity() string {
-	if i.Effect.Unknown > 0 || i.Rate.critical() || i.Cause == HeartbeatSilent {
+	if i.Effect.Unknown > 0 || i.Rate.critical() || i.Cause == HeartbeatSilent || i.Cause == CommitLost {
 		return "critical"
 	}
 	return "warning"
@@ -218,7 +222,7 @@ func (i *Incident) believe(x Explanation, event string) bool {
 	evidence := x.Evidence
 	known, moved := mentions(i.Evidence)
 	switch {
-	case x.Cause == UnknownCommit && i.Confidence != "": // each key has to be looked at
+	case x.Cause.ofDatabase() && i.Confidence != "": // each key has to be looked at
 		evidence = append(known, x.Evidence...)
 		if len(evidence) > maxEvidence || containsAll(i.Evidence, x.Evidence) {
 			return false

@@ -16,6 +16,8 @@ func (f Facts) itself() Evidence {
 	switch ev.Verdict { // these have one row for a key, whenever its lock was granted
 	case notify.VerdictUnknownCommit:
 		r.Outcome = notify.OutcomeUnknown // as the service knew it, whatever was found out later
+	case notify.VerdictCommitLost:
+		r.Lost, r.Count = f.lost(), int64(ev.Count)
 	case notify.VerdictDegraded, notify.VerdictUnavailable:
 	default:
 		r.Granted, r.Deadline, r.TTL = f.writable(ev.AcquiredAt), f.writable(ev.Deadline), ev.TTL
@@ -23,6 +25,17 @@ func (f Facts) itself() Evidence {
 		r.Loss, r.Holder = ev.Loss, ev.HolderAtConflict
 	}
 	return Evidence{At: ev.CaughtAt, Node: text.Clip(ev.Instance, maxName), Kind: Reported, Report: &r}
+}
+
+// lost is what the event says of commits that were lost, nil if it says nothing.
+func (f Facts) lost() *notify.LostCommits {
+	if f.Event.Lost == nil {
+		return nil
+	}
+	l := *f.Event.Lost
+	l.FirstAt, l.LastAt = f.writable(l.FirstAt), f.writable(l.LastAt)
+	l.Server, l.Now = text.Clip(l.Server, maxName), text.Clip(l.Now, maxName)
+	return &l
 }
 
 // rows are the evidence for a fault: what was seen, and what restricts it.

@@ -78,7 +78,7 @@ func (t *Tracker) switched(ctx context.Context, now time.Time) error {
 // mention adds a switch to the evidence if the incident is about locks that moved meanwhile, or
 // brings its row up to date. It reports whether that is news.
 func (i *Incident) mention(s Switch) bool {
-	if s.Service != i.Service || i.Cause == HeartbeatSilent || i.Cause == UnknownCommit {
+	if s.Service != i.Service || i.Cause == HeartbeatSilent || i.Cause.ofDatabase() {
 		return false
 	}
 	row := s.row()

@@ -226,6 +226,7 @@ var messages = map[string]message{
 	"verdict.overlap":        {"overlap", "重叠"},
 	"verdict.lost":           {"lost", "锁丢失"},
 	"verdict.unknown_commit": {"unknown commit", "提交结果不明"},
+	"verdict.commit_lost":    {"commit lost", "提交丢失"},
 	"verdict.degraded":       {"degraded", "降级"},
 	"verdict.unavailable":    {"unavailable", "锁不可用"},
 	"outcome":                {"Outcome", "结果"},

@@ -47,6 +47,9 @@ var causes = map[incident.Cause]cause{
 	incident.UnknownCommit: {"the database did not answer the COMMIT", phrase{"Commit in doubt", "提交结果不明"},
 		phrase{"The database did not say whether it committed.", "数据库没有说明是否已提交。"},
 		phrase{"Check the rows of these keys by hand. Then look at the database and the network to it at that time: a restart, a failover, a proxy that cuts connections.", "手工核对这些键对应的行。然后检查当时的数据库及其网络：重启、故障转移、切断连接的代理。"}},
+	incident.CommitLost: {"the database lost commits", phrase{"Commits lost", "提交丢失"},
+		phrase{"The database lacks commits that it had acknowledged: a failover lost them, or a backup was restored.", "数据库缺少其已确认的提交：故障转移丢失了它们，或恢复了备份。"},
+		phrase{"Find out whether the database failed over, restarted or was restored at that time. Keep the former server's data: it may still have these commits. Then find the requests between the two times in the service's log, and settle or repeat them: their callers were told that they took effect.", "查明当时数据库是否发生了故障转移、重启或恢复。保留原服务器的数据：其中可能仍有这些提交。然后在服务日志中找出这两个时间之间的请求，并逐一核定或重做：其调用者已被告知请求已生效。"}},
 	incident.HeartbeatSilent: {"the service no longer reports", phrase{"Heartbeat silent", "心跳中断"},
 		phrase{"The service reports nothing, not even that it lives.", "服务没有任何上报，连存活也不上报。"},
 		phrase{"Look whether the service runs and reaches its broker: as long as it is silent, its lock failures may go unseen.", "检查服务是否在运行并能连上消息代理：在其静默期间，锁故障可能不被察觉。"}},
@@ -59,7 +62,7 @@ var causes = map[incident.Cause]cause{
 func (l Lang) Cause(c incident.Cause) string { return l.say(causes[c].name, string(c)) }
 
 // reported are the causes that an event itself reports, or that are none: these are sure.
-var reported = []incident.Cause{incident.Unreachable, incident.UnknownCommit, incident.HeartbeatSilent, incident.Unknown}
+var reported = []incident.Cause{incident.Unreachable, incident.UnknownCommit, incident.CommitLost, incident.HeartbeatSilent, incident.Unknown}
 
 // because is the cause of an incident as it ends the first line of an alert.
 func because(i *incident.Incident) string {

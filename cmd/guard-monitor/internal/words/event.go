@@ -12,9 +12,9 @@ import (
 // Event says to a person on call what an event means.
 func (l Lang) Event(ev notify.Event) string {
 	s := l.sentence("key", quote(ev.Key), "who", l.reporter(ev), "at", moment(ev.CaughtAt), "row", l.row(ev), "became", l.say(became[ev.Outcome], ""),
-		"first", l.first(ev), "n", strconv.Itoa(ev.Count), "verdict", quote(string(ev.Verdict)))
+		"first", l.first(ev), "n", strconv.Itoa(ev.Count), "verdict", quote(string(ev.Verdict)), "lost", l.lost(ev.Lost))
 	s.happened(ev)
-	s.add(".", "。").addIf(ev.Count > 1 && !endsOutage(ev) && ev.Verdict != notify.VerdictUnavailable,
+	s.add(".", "。").addIf(ev.Count > 1 && !endsOutage(ev) && ev.Verdict != notify.VerdictUnavailable && ev.Verdict != notify.VerdictCommitLost,
 		" This happened {n} times in a burst.", "在一次突发中发生了 {n} 次。")
 	return s.String() + l.whose(ev)
 }
@@ -33,6 +33,9 @@ func (s *sentence) happened(ev notify.Event) {
 			addIf(ev.Outcome != notify.OutcomeCommitted, "; as was found out later, it was not committed", "；事后查明，其未提交")
 	case v == notify.VerdictUnknownCommit:
 		s.add("Nobody knows whether the work of {who} under key {key}{row} was committed: the database did not answer the COMMIT at {at}", "无人知道 {who}以键 {key} 所做的工作是否已提交：数据库于 {at} 未应答 COMMIT{row}")
+	case v == notify.VerdictCommitLost:
+		s.addIf(ev.Count == 1, "The database lacks 1 commit of {who} that it had acknowledged{lost}, noticed at {at}", "数据库缺少 {who}的 1 个已确认的提交{lost}，于 {at} 发现").
+			addIf(ev.Count != 1, "The database lacks {n} commits of {who} that it had acknowledged{lost}, noticed at {at}", "数据库缺少 {who}的 {n} 个已确认的提交{lost}，于 {at} 发现")
 	case v == notify.VerdictDegraded && !endsOutage(ev):
 		s.add("{who} began to work without the lock at {at} because it could not be asked{first}; until it can, only the database guards the data",
 			"{who}于 {at} 因无法询问锁而开始在没有锁的情况下工作{first}；在恢复之前，仅由数据库保护数据")
@@ -48,6 +51,18 @@ func (s *sentence) happened(ev notify.Event) {
 	default:
 		s.add("An event of unknown verdict {verdict} came from {who} for key {key} at {at}", "{who}于 {at} 发来判定不明（{verdict}）的事件，键 {key}")
 	}
+}
+
+// lost says when lost commits were acknowledged, by which server, and which one lacks them.
+func (l Lang) lost(c *notify.LostCommits) string {
+	if c == nil {
+		return ""
+	}
+	return l.sentence("first", moment(c.FirstAt), "last", moment(c.LastAt), "server", quote(c.Server), "now", quote(c.Now)).
+		add(" between {first} and {last} on {server}", "（{first} 至 {last}，由 {server} 确认").
+		addIf(c.Now == c.Server, ", which was restarted", "，其后该服务器重启").
+		addIf(c.Now != c.Server, "; the server is {now} now", "；现在的服务器是 {now}").
+		add("", "）").String()
 }
 
 func endsOutage(ev notify.Event) bool {

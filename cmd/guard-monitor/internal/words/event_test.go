@@ -37,6 +37,9 @@ func TestEvent(t *testing.T) {
 		"unknown_commit": `Nobody knows whether the work of orders (instance orders-7d9f/1) under key "order:2026-0042" on table orders (shop_id, no) was committed: ` +
 			`the database did not answer the COMMIT at 2026-11-21 09:30:07.250 UTC. The lock of owner 9f6c1f0e-52d1-4c0b-9d55-0a6d3b1c7e21:1 (token 1838339483648000000) ` +
 			`was granted at 2026-11-21 09:30:02.000 UTC for 30s, kept on 10.0.0.11:6379 (slot 8461).`,
+		"commit_lost": `The database lacks 12 commits of orders (instance orders-7d9f/1) that it had acknowledged ` +
+			`between 2026-11-21 09:29:49.250 UTC and 2026-11-21 09:29:50.250 UTC on "10.0.0.21:5432 7396528941283746510 00000001"; ` +
+			`the server is "10.0.0.22:5432 7396528941283746510 00000002" now, noticed at 2026-11-21 09:30:07.250 UTC.`,
 		"degraded": `orders (instance orders-7d9f/1) can ask the lock again, noticed at 2026-11-21 09:30:07.250 UTC; ` +
 			`without it, guarded by the database alone, first on key "order:2026-0042", operations committed: 12. ` +
 			`The lock was kept on 10.0.0.11:6379 (slot 8461).`,
@@ -117,7 +120,7 @@ func TestEventQuotesHostileText(t *testing.T) {
 		Key: hostile, Table: hostile, Index: []string{hostile}, Owner: hostile, Place: notify.Place{Node: hostile},
 		HolderAtConflict: notify.HolderOther, HolderOwner: hostile,
 	}
-	for _, verdict := range []notify.Verdict{notify.VerdictOverlap, notify.VerdictLost, notify.VerdictUnknownCommit, notify.VerdictDegraded, notify.VerdictUnavailable, event.Verdict} {
+	for _, verdict := range []notify.Verdict{notify.VerdictOverlap, notify.VerdictLost, notify.VerdictUnknownCommit, notify.VerdictDegraded, notify.VerdictUnavailable, notify.VerdictCommitLost, event.Verdict} {
 		event.Verdict = verdict
 		got := words.English.Event(event)
 		if i := strings.IndexFunc(got, unprintable); i >= 0 {
@@ -148,7 +151,7 @@ func TestEventZeroEvent(t *testing.T) {
 }
 
 func FuzzEvent(f *testing.F) {
-	for _, verdict := range []string{"overlap", "lost", "unknown_commit", "degraded", "unavailable"} {
+	for _, verdict := range []string{"overlap", "lost", "unknown_commit", "degraded", "unavailable", "commit_lost"} {
 		b, err := example(f, verdict).MarshalJSON()
 		if err != nil {
 			f.Fatal(err)

@@ -118,13 +118,15 @@ var (
 
 // report says what an event says that was caught at a time.
 func (l Lang) report(r incident.Report, at time.Time) string {
-	s := l.sentence("key", quote(r.Key), "service", quote(r.Service), "outcome", l.say(outcomes[r.Outcome], string(r.Outcome)),
+	s := l.sentence("key", quote(r.Key), "service", quote(r.Service), "n", l.count(r.Count, "commit"), "lost", l.lost(r.Lost), "outcome", l.say(outcomes[r.Outcome], string(r.Outcome)),
 		"granted", clock(r.Granted), "node", name(r.Place.Node), "slot", strconv.Itoa(r.Place.Slot), "entry", quote(r.Place.Entry),
 		"ttl", r.TTL.String(), "held", at.Sub(r.Granted).Round(time.Millisecond).String(),
 		"deadline", clock(r.Deadline), "late", at.Sub(r.Deadline).Round(time.Millisecond).String())
 	switch {
 	case r.Verdict == notify.VerdictUnknownCommit:
 		s.add("the database did not answer the COMMIT of key {key}, so nobody knows whether it took effect; that the lock failed is not known", "数据库未应答键 {key} 的 COMMIT，因此无人知道它是否生效；锁是否失效也不得而知")
+	case r.Verdict == notify.VerdictCommitLost:
+		s.add("{service} missed {n} in two looks ten seconds apart{lost}", "{service} 在相隔十秒的两次查找中都未找到 {n} 个提交{lost}")
 	case r.Verdict == notify.VerdictDegraded && r.Outcome == notify.OutcomeUnknown:
 		s.add("{service} began to work without the lock, since Redis could not be asked", "{service} 因无法询问 Redis 而开始在没有锁的情况下工作")
 	case r.Verdict == notify.VerdictDegraded:
