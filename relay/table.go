@@ -100,6 +100,9 @@ func (t table) read(ctx context.Context, wants []want, room int) (rows []row, cu
 	}
 	began := time.Now()
 	err = t.db.Read(ctx, func(c sqldb.Conn) error {
+		if err := t.plan(ctx, c); err != nil {
+			return err
+		}
 		return sqldb.Query(ctx, c, t.sql(strings.Join(parts, " UNION ALL ")), nil, func(scan sqldb.Scan) error {
 			r := row{read: began}
 			if err := r.scan(scan); err != nil {
@@ -118,7 +121,25 @@ func (t table) read(ctx context.Context, wants []want, room int) (rows []row, cu
 	return rows, false, err
 }
 
+// plan keeps PostgreSQL from sorting a whole lane. Its statistics are those of a moment when the
+// table was almost empty, as often as not: it would expect a handful of rows.
+func (t table) plan(ctx context.Context, c sqldb.Conn) error {
+	if t.db.Name != "postgres" {
+		return nil
+	}
+	var none string
+	const off = ", 'off', true)"
+	return c.QueryRowContext(ctx, "SELECT concat(set_config('enable_sort'"+off+", set_config('enable_bitmapscan'"+off+
+		", set_config('enable_seqscan'"+off+", set_config('enable_hashjoin'"+off+", set_config('enable_mergejoin'"+off+")").Scan(&none)
+}
+
+// selection is a query for rows of one lane. The lane is a range, since PostgreSQL would else know
+// that the order of the primary key is right, too, and search all lanes for rows of this one.
 func (t table) selection(w want) string {
+	lane, order := fmt.Sprintf("= %d", w.lane), "m.id"
+	if t.db.Name == "postgres" {
+		lane, order = fmt.Sprintf("BETWEEN %d AND %d", w.lane, w.lane), "m.lane, m.id"
+	}
 	apart := ""
 	if len(w.inHand) > 0 {
 		apart = " AND m.id NOT IN (" + numbers(w.inHand) + ")"
@@ -126,8 +147,8 @@ func (t table) selection(w want) string {
 	s := fmt.Sprintf(`SELECT m.id, m.lane, m.key_sum, m.message_id, m.message_key, m.topic, m.headers, m."body", m.created_at, {now} - m.created_at, `+
 		`CASE WHEN p.message_id = m.message_id THEN p.attempts ELSE 0 END, CASE WHEN p.key_sum IS NULL THEN 0 ELSE 1 END `+
 		`FROM belay_message m LEFT JOIN belay_parked p ON p.key_sum = m.key_sum `+
-		`WHERE m.lane = %d%s AND (p.key_sum IS NULL OR p.dead = 0 AND NOT (p.retry_at BETWEEN {now} + 1 AND {now} + %d)) `+
-		`ORDER BY m.id LIMIT %d`, w.lane, apart, longest.Milliseconds(), w.limit)
+		`WHERE m.lane %s%s AND (p.key_sum IS NULL OR p.dead = 0 AND NOT (p.retry_at BETWEEN {now} + 1 AND {now} + %d)) `+
+		`ORDER BY %s LIMIT %d`, lane, apart, longest.Milliseconds(), order, w.limit)
 	if t.db.Name == "sqlite" { // it knows no parentheses there
 		return "SELECT * FROM (" + s + ")"
 	}

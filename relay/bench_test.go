@@ -1,0 +1,166 @@
+package relay_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/internal/message"
+	"github.com/belaygo/belay/internal/testamqp"
+	"github.com/belaygo/belay/internal/testdb"
+	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/internal/testwait"
+	"github.com/belaygo/belay/relay"
+	"github.com/belaygo/belay/relay/amqprelay"
+)
+
+// waitingRows is how many messages wait when BenchmarkRelay begins.
+func waitingRows() int {
+	if n, err := strconv.Atoi(os.Getenv("BELAY_BENCH_WAITING")); err == nil {
+		return n
+	}
+	return 1000
+}
+
+// benchOn runs f on MariaDB and PostgreSQL, for each way out.
+func benchOn(b *testing.B, f func(b *testing.B, db *gorm.DB, to relay.Publisher)) {
+	b.Helper()
+	for _, server := range []string{"mariadb", "postgres"} {
+		for _, way := range []string{"handler", "rabbitmq"} {
+			b.Run(server+"/"+way, func(b *testing.B) {
+				var db *gorm.DB
+				if server == "mariadb" {
+					db = testdb.OpenMySQL(b, teststack.MySQL(b))
+				} else {
+					db = testdb.OpenPostgres(b, teststack.Postgres(b))
+				}
+				f(b, migrated(b, db), wayOut(b, way))
+			})
+		}
+	}
+}
+
+func wayOut(b *testing.B, way string) relay.Publisher {
+	b.Helper()
+	if way == "handler" {
+		return publish(func(relay.Message) error { return nil })
+	}
+	url := teststack.AMQP(b)
+	testamqp.OnChannel(b, url, func(ch *amqp.Channel) {
+		if _, err := ch.QueueDeclare("sale", true, false, false, false, nil); err != nil {
+			b.Fatal(err)
+		}
+	})
+	p, err := amqprelay.New(url, amqprelay.Config{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { p.Close(bg) })
+	return p
+}
+
+// benchRow is the nth message, of one of 1000 keys, with 300 bytes.
+func benchRow(n int) message.Row {
+	return message.Row{MessageID: fmt.Sprint("bench/", n), Key: fmt.Sprint("item:", n%1000), Topic: "sale", Body: make([]byte, 300)}
+}
+
+func fill(b *testing.B, db *gorm.DB, n int) {
+	b.Helper()
+	for from := 0; from < n; from += 5000 {
+		var rows []message.Row
+		for i := from; i < min(n, from+5000); i++ {
+			rows = append(rows, benchRow(i))
+		}
+		store(b, db, rows...)
+	}
+}
+
+// counter lets messages through until a number is reached.
+type counter struct {
+	relay.Publisher
+	mu   sync.Mutex
+	left int
+	done chan struct{}
+}
+
+func (c *counter) Publish(ctx context.Context, m relay.Message) error {
+	if err := c.Publisher.Publish(ctx, m); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.left--; c.left == 0 {
+		close(c.done)
+	}
+	return nil
+}
+
+// BenchmarkRelay sends messages out of a table in which BELAY_BENCH_WAITING more wait.
+func BenchmarkRelay(b *testing.B) {
+	benchOn(b, func(b *testing.B, db *gorm.DB, to relay.Publisher) {
+		fill(b, db, waitingRows()+b.N)
+		c := &counter{Publisher: to, left: b.N, done: make(chan struct{})}
+		b.ResetTimer()
+		start(b, db, relay.Config{Routes: []relay.Route{{Topic: relay.Others, To: c}}})
+		<-c.done
+		b.StopTimer()
+		b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "messages/s")
+	})
+}
+
+// BenchmarkLatency commits 1,000 messages in each second, one in a transaction, and measures the
+// time from before the commit until the message is accepted.
+func BenchmarkLatency(b *testing.B) {
+	benchOn(b, func(b *testing.B, db *gorm.DB, to relay.Publisher) {
+		var mu sync.Mutex
+		began := make(map[string]time.Time)
+		var took []time.Duration
+		start(b, db, relay.Config{Routes: []relay.Route{{Topic: relay.Others, To: publish(func(m relay.Message) error {
+			if err := to.Publish(bg, m); err != nil {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			took = append(took, time.Since(began[m.ID]))
+			return nil
+		})}}})
+		var writers sync.WaitGroup
+		work := make(chan message.Row)
+		for range 16 {
+			writers.Go(func() {
+				for r := range work {
+					mu.Lock()
+					began[r.MessageID] = time.Now()
+					mu.Unlock()
+					store(b, db, r)
+				}
+			})
+		}
+		b.ResetTimer()
+		for n := range b.N {
+			time.Sleep(time.Until(b0(b).Add(time.Duration(n) * time.Millisecond)))
+			work <- benchRow(n)
+		}
+		close(work)
+		writers.Wait()
+		wrote := b.Elapsed()
+		testwait.Until(b, "all are accepted", func() bool { mu.Lock(); defer mu.Unlock(); return len(took) >= b.N })
+		b.StopTimer()
+		slices.Sort(took)
+		b.ReportMetric(float64(b.N)/wrote.Seconds(), "commits/s")
+		b.ReportMetric(float64(took[len(took)/2].Milliseconds()), "p50-ms")
+		b.ReportMetric(float64(took[len(took)*99/100].Milliseconds()), "p99-ms")
+	})
+}
+
+// b0 is when the timer began.
+func b0(b *testing.B) time.Time { return time.Now().Add(-b.Elapsed()) }
