@@ -19,6 +19,7 @@ import (
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
+	"github.com/belaygo/belay/internal/wait"
 	"github.com/belaygo/belay/relay"
 	"github.com/belaygo/belay/relay/amqprelay"
 )
@@ -107,6 +108,7 @@ func (c *counter) Publish(ctx context.Context, m relay.Message) error {
 // BenchmarkRelay sends messages out of a table in which BELAY_BENCH_WAITING more wait.
 func BenchmarkRelay(b *testing.B) {
 	benchOn(b, func(b *testing.B, db *gorm.DB, to relay.Publisher) {
+		b.Helper()
 		fill(b, db, waitingRows()+b.N)
 		c := &counter{Publisher: to, left: b.N, done: make(chan struct{})}
 		b.ResetTimer()
@@ -121,6 +123,7 @@ func BenchmarkRelay(b *testing.B) {
 // time from before the commit until the message is accepted.
 func BenchmarkLatency(b *testing.B) {
 	benchOn(b, func(b *testing.B, db *gorm.DB, to relay.Publisher) {
+		b.Helper()
 		var mu sync.Mutex
 		began := make(map[string]time.Time)
 		var took []time.Duration
@@ -146,8 +149,9 @@ func BenchmarkLatency(b *testing.B) {
 			})
 		}
 		b.ResetTimer()
+		from := time.Now()
 		for n := range b.N {
-			time.Sleep(time.Until(b0(b).Add(time.Duration(n) * time.Millisecond)))
+			_ = wait.Sleep(bg, time.Until(from.Add(time.Duration(n)*time.Millisecond)), nil)
 			work <- benchRow(n)
 		}
 		close(work)
@@ -161,6 +165,3 @@ func BenchmarkLatency(b *testing.B) {
 		b.ReportMetric(float64(took[len(took)*99/100].Milliseconds()), "p99-ms")
 	})
 }
-
-// b0 is when the timer began.
-func b0(b *testing.B) time.Time { return time.Now().Add(-b.Elapsed()) }

@@ -35,10 +35,10 @@
 //
 // Any number of processes may relay one database. Types and data flow:
 //
-//	Relay    the public type; it owns one loop
+//	Relay    the public type; it owns one of each of these
 //	loop     one goroutine; it alone reads and writes the tables
 //	lanes    which of the 32 lanes of keys are leased to this relay (belay_lane)
-//	window   the rows in hand, by key: at most one batch of a key is with a courier
+//	window   the rows in hand, by key: at most one batch of a key is under way
 //	courier  a goroutine that sends one key's batch until a message is not accepted
 //
 //	belay_message --read--> window --batch--> couriers --result--> loop --write--> DELETE, or belay_parked

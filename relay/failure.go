@@ -2,7 +2,6 @@ package relay
 
 import (
 	"errors"
-	"log/slog"
 	"strconv"
 	"time"
 
@@ -31,15 +30,16 @@ func (l *loop) judge(r row, err error) failure {
 		f.pause = wait.After(r.attempts, l.cfg.limits.minPause, l.cfg.limits.maxPause)
 	}
 	l.metrics.failed.Inc()
-	level, text := slog.LevelWarn, "message is not accepted; its key waits"
+	log := l.cfg.Logger.With("message_id", r.msg.ID, "key", r.msg.Key, "topic", r.msg.Topic, "attempts", r.attempts)
 	switch {
 	case f.dead:
 		l.metrics.dead.Inc()
-		level, text = slog.LevelError, "message is a dead letter; its key waits until somebody decides"
-	case r.parked:
-		level = slog.LevelDebug // the first failure was logged
+		log.Error("message is a dead letter; its key waits until somebody decides", "error", err)
+	case r.parked: // the first failure was logged
+		log.Debug("message is not accepted again; its key waits", "error", err)
+	default:
+		log.Warn("message is not accepted; its key waits", "error", err)
 	}
-	l.cfg.Logger.Log(l.ctx, level, text, "message_id", r.msg.ID, "key", r.msg.Key, "topic", r.msg.Topic, "attempts", r.attempts, "error", err)
 	return f
 }
 

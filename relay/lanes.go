@@ -86,21 +86,21 @@ func (l *lanes) renew(ctx context.Context, lost func(lane int)) error {
 	var free []int
 	mine := 0
 	for _, one := range all {
-		switch {
-		case one.owner == l.table.owner:
+		if one.owner == l.table.owner {
 			l.set(one.lane, at)
 			mine++
-		default:
-			lost(one.lane)
-			l.lose(one.lane)
-			if one.free() && l.stale[one.lane] == 0 {
-				free = append(free, one.lane)
-			}
+			continue
+		}
+		lost(one.lane)
+		l.lose(one.lane)
+		if one.free() && l.stale[one.lane] == 0 {
+			free = append(free, one.lane)
 		}
 	}
 	fair := (message.Lanes + relays - 1) / max(relays, 1)
 	l.leave(mine - fair)
-	rand.Shuffle(len(free), func(i, j int) { free[i], free[j] = free[j], free[i] }) //nolint:gosec // relays that begin together take different lanes
+	// Relays that begin together take different lanes.
+	rand.Shuffle(len(free), func(i, j int) { free[i], free[j] = free[j], free[i] })
 	for _, lane := range free[:min(len(free), max(fair-mine, 0))] {
 		if err := l.take(ctx, lane); err != nil {
 			return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/belaygo/belay/internal/background"
@@ -299,7 +300,7 @@ func (l *loop) handle(r result) {
 func (l *loop) end(q *queue, rest []row) {
 	l.couriers--
 	q.busy = false
-	q.waiting = append(rest[:len(rest):len(rest)], q.waiting...)
+	q.waiting = append(slices.Clip(rest), q.waiting...)
 	if q.stale {
 		q.stale = false
 		l.lanes.stale[q.lane]--

@@ -1,10 +1,8 @@
 package relay_test
 
 import (
-	"context"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -20,6 +18,7 @@ import (
 	"github.com/belaygo/belay/internal/testproc"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
+	"github.com/belaygo/belay/internal/wait"
 	"github.com/belaygo/belay/relay"
 )
 
@@ -53,7 +52,7 @@ func child() {
 	}
 	slow, _ := time.ParseDuration(os.Getenv(childSlow))
 	r, err := relay.New(db, to(publish(func(m relay.Message) error {
-		time.Sleep(slow)
+		_ = wait.Sleep(bg, slow, nil)
 		if _, err := fmt.Fprintln(file, m.ID); err != nil {
 			return err
 		}
@@ -65,10 +64,10 @@ func child() {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println("relays")
+	fmt.Fprintln(os.Stdout, "relays")
 	_, _ = io.Copy(io.Discard, os.Stdin)
-	if err := r.Close(context.Background()); err != nil {
-		slog.Error("close", "error", err)
+	if err := r.Close(bg); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -114,9 +115,7 @@ func (p *Publisher) describe(h http.Header, m relay.Message) {
 	if m.Key != "" {
 		h.Set("Ce-Partitionkey", encode(m.Key))
 	}
-	for name, values := range p.cfg.Header {
-		h[name] = values
-	}
+	maps.Copy(h, p.cfg.Header)
 }
 
 // isAttribute reports whether name can be that of a CloudEvents attribute.
