@@ -228,7 +228,7 @@ func TestNamedTests(t *testing.T) {
 		"lock": "lock", "redislock": "lock/redislock", "sqllock": "lock/sqllock", "quorumlock": "lock/quorumlock", "switchlock": "lock/switchlock", "etcdlock": "lock/etcdlock", "zklock": "lock/zklock", "guard": "guard", "dbguard": "dbguard", "dbtx": "internal/dbtx",
 		"e2e": "cmd/guard-monitor/internal/e2e", "chaos": "internal/chaos", "alerts": "cmd/guard-monitor/internal/alerts",
 		"incident": "cmd/guard-monitor/internal/incident", "outbox": "notify/outbox", "once": "once", "rabbitmq": "notify/rabbitmq", "webhook": "notify/webhook",
-		"inbox": "inbox", "amqpinbox": "inbox/amqpinbox", "grpcguard": "grpcguard", "httpguard": "httpguard",
+		"inbox": "inbox", "drivers": "interop/drivers", "amqpinbox": "inbox/amqpinbox", "grpcguard": "grpcguard", "httpguard": "httpguard",
 		"intake": "cmd/guard-monitor/internal/intake", "main": "cmd/guard-monitor", "docs": "internal/docs", "mutants": "internal/mutants",
 	}
 	for page, least := range map[string]int{"docs/guarantees.md": 30, "docs/engines.md": 5} {

@@ -28,8 +28,8 @@ var onceMutants = []mutant{
 		name:  "claim-covers-every-key",
 		loses: "Without the lock two requests write a row that nothing guards.",
 		file:  "guard/claim.go",
-		old:   `	err := t.Claim(k.key, k.row(),`,
-		new:   `	err := t.Claim(h.state("").key, k.row(),`,
+		old:   `	err := t.Claim(k.key, k.made,`,
+		new:   `	err := t.Claim(h.state("").key, k.made,`,
 		tests: "guard TestForWithoutTheLock",
 	},
 	{
