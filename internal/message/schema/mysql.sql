@@ -1,8 +1,8 @@
 -- Messages on their way out: inserted last in their transaction, deleted after they were
--- accepted. Only the lane and, by a person's decision, created_at ever change.
+-- accepted. Only created_at ever changes, by a person's decision.
 CREATE TABLE IF NOT EXISTS belay_message (
   id          BIGINT         NOT NULL AUTO_INCREMENT,
-  lane        SMALLINT       NOT NULL, -- of the key; -1 - lane while the key's rows are out of the way
+  lane        SMALLINT       NOT NULL, -- of the key, 0 to 31
   message_id  VARCHAR(255)   CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   key_sum     BINARY(16)     NOT NULL, -- of the key; of the message id without a key
   message_key VARBINARY(512) NOT NULL, -- empty: the message has no order

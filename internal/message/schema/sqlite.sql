@@ -1,8 +1,8 @@
 -- Messages on their way out: inserted last in their transaction, deleted after they were
--- accepted. Only the lane and, by a person's decision, created_at ever change.
+-- accepted. Only created_at ever changes, by a person's decision.
 CREATE TABLE IF NOT EXISTS belay_message (
   id          INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
-  lane        INTEGER NOT NULL, -- of the key; -1 - lane while the key's rows are out of the way
+  lane        INTEGER NOT NULL, -- of the key, 0 to 31
   message_id  TEXT    NOT NULL UNIQUE,
   key_sum     BLOB    NOT NULL, -- of the key; of the message id without a key
   message_key BLOB    NOT NULL, -- empty: the message has no order
