@@ -189,4 +189,38 @@ var onceMutants = []mutant{
 		new:   `	return p.empty(ctx, "belay_once", p.cfg.KeepAnswers)`,
 		tests: "once TestPurger",
 	},
+	{
+		name:  "lost-commits-are-reported-at-once",
+		loses: "A new primary that applies what it has received pages people.",
+		file:  "guard/canary.go",
+		old: `	missing, now, err := c.find(missing)
+	if err != nil`,
+		new: `	_, now, err := c.find(missing)
+	if err != nil`,
+		tests: "guard TestMissingForAMoment",
+	},
+	{
+		name:  "purged-claims-are-lost",
+		loses: "A failover pages people where requests are kept for a minute.",
+		file:  "guard/canary.go",
+		old:   `found && attempt == k.attempt || purged {`,
+		new:   `found && attempt == k.attempt || purged && false {`,
+		tests: "guard TestPurgedIsNotLost",
+	},
+	{
+		name:  "lost-commits-of-a-crew",
+		loses: "Nobody learns that a failover has lost commits of a hot key.",
+		file:  "guard/crew_claims.go",
+		old:   `		c.keep(t, made)`,
+		new:   `		_ = made`,
+		tests: "guard TestLostCrew",
+	},
+	{
+		name:  "lost-commits-are-reported-twice",
+		loses: "A second failover reports what the first one has lost.",
+		file:  "guard/canary.go",
+		old:   `	c.strike(missing)`,
+		new:   ``,
+		tests: "guard TestLostCommitsAreReported",
+	},
 }
