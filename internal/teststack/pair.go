@@ -3,6 +3,9 @@ package teststack
 import (
 	"fmt"
 	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -57,3 +60,39 @@ func (p *Pair) Heal(tb testing.TB) {
 }
 
 func (p *Pair) node(node int) string { return fmt.Sprint(p.server, "-", node+1) }
+
+// BackUp stops both nodes, copies their data, and starts them again. restore stops them, and starts
+// them with the copy.
+func (p *Pair) BackUp(tb testing.TB) (restore func()) {
+	tb.Helper()
+	copyOf := func(node int) string { return filepath.Join(p.own.dir, p.node(node)+".backup") }
+	data := func(node int) string { return filepath.Join(p.own.dir, p.node(node)) }
+	stopped := func(f func(node int)) {
+		tb.Helper()
+		for _, node := range []int{1, 0} {
+			p.Run(tb, "kill", node)
+			f(node)
+		}
+		for node := range p.dsns {
+			p.Run(tb, "start", node)
+		}
+	}
+	stopped(func(node int) { p.copyFiles(tb, data(node), copyOf(node)) })
+	return func() {
+		tb.Helper()
+		stopped(func(node int) {
+			if err := os.RemoveAll(data(node)); err != nil {
+				tb.Fatal(err)
+			}
+			p.copyFiles(tb, copyOf(node), data(node))
+		})
+	}
+}
+
+// copyFiles copies a folder, with the owners of its files.
+func (p *Pair) copyFiles(tb testing.TB, from, to string) {
+	tb.Helper()
+	if out, err := exec.Command("cp", "-a", from, to).CombinedOutput(); err != nil {
+		tb.Fatalf("copy %s: %v: %s", from, err, out)
+	}
+}
