@@ -111,8 +111,8 @@ type Belay struct {
 	Locker  *lock.Locker
 	Redis   redislock.Engine
 	Outbox  *outbox.Outbox
-	Relay   *rabbitmq.Publisher // behind the Outbox, with Config.AMQP
-	Webhook *webhook.Publisher  // behind the Outbox, with Config.Monitor
+	Relay   rabbitmq.Publisher // behind the Outbox, with Config.AMQP
+	Webhook webhook.Publisher  // behind the Outbox, with Config.Monitor
 	Purger  *once.Purger
 
 	cfg     Config                        // with what Open has filled in

@@ -38,7 +38,7 @@ func startIngest(t *testing.T, db string) *process {
 	return p
 }
 
-func (p *process) publisher(token string) *webhook.Publisher {
+func (p *process) publisher(token string) webhook.Publisher {
 	p.t.Helper()
 	w, err := webhook.New(p.url(), webhook.Config{Token: token, Timeout: limit, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {

@@ -55,6 +55,11 @@ type Diagnoser interface {
 	Diagnose(ctx context.Context) []Finding
 }
 
+// A ServiceDiagnoser is a Diagnoser that looks at what one service may do.
+type ServiceDiagnoser interface {
+	Diagnose(ctx context.Context, service string) []Finding
+}
+
 // String returns the finding in one line.
 func (f Finding) String() string {
 	return fmt.Sprintf("%s %s: %s: %s. Fix: %s", f.Severity, f.Check, f.Subject, f.Problem, f.Fix)

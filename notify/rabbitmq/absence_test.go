@@ -17,7 +17,7 @@ import (
 )
 
 // noticeAbsence has p look for the monitor's queue, which does not exist.
-func noticeAbsence(t *testing.T, p *rabbitmq.Publisher) {
+func noticeAbsence(t *testing.T, p rabbitmq.Publisher) {
 	t.Helper()
 	if err := p.Publish(t.Context(), event(1)); !errors.Is(err, rabbitmq.ErrUnroutable) {
 		t.Fatalf("err = %v, want ErrUnroutable", err)

@@ -149,7 +149,7 @@ func TestHangingWriteFails(t *testing.T) {
 
 // newProxied returns a publisher that has reached its broker through a proxy,
 // with event 1, and the broker's URL past it.
-func newProxied(t *testing.T, cfg rabbitmq.Config) (p *rabbitmq.Publisher, net *testamqp.Proxy, broker string) {
+func newProxied(t *testing.T, cfg rabbitmq.Config) (p rabbitmq.Publisher, net *testamqp.Proxy, broker string) {
 	t.Helper()
 	broker = teststack.AMQP(t)
 	declare(t, broker)

@@ -16,11 +16,9 @@ import (
 // diagnoseTime is how long a Diagnose takes at most.
 const diagnoseTime = 5 * time.Second
 
-var _ doctor.Diagnoser = (*Publisher)(nil)
-
 // Diagnose returns the faults that keep events from the monitor, on a new connection.
 // It publishes nothing. It is a part of belay.Doctor.
-func (p *Publisher) Diagnose(ctx context.Context) (found []doctor.Finding) {
+func (p *publisher) Diagnose(ctx context.Context) (found []doctor.Finding) {
 	ctx, cancel := context.WithTimeout(ctx, diagnoseTime)
 	defer cancel()
 	dialer := p.dialer.Clone()

@@ -10,14 +10,37 @@ import (
 
 	"github.com/belaygo/belay/internal/breaker"
 	"github.com/belaygo/belay/internal/cloudevent"
+	"github.com/belaygo/belay/internal/doctor"
 	"github.com/belaygo/belay/internal/heartbeat"
 	"github.com/belaygo/belay/internal/rabbit"
 	"github.com/belaygo/belay/notify"
 )
 
-// A Publisher is a notify.Publisher that sends events to RabbitMQ. It is safe
-// for concurrent use, and a prometheus.Collector.
-type Publisher struct {
+// A Publisher sends events to RabbitMQ. It is safe for concurrent use.
+//
+// Publish returns nil once the broker has found the monitor's queue, routed the event and confirmed
+// it. After [ErrUnroutable] the broker has not accepted the event. Nor has it after an error that
+// matches notify.ErrRefused: the event is larger than the broker's max_message_size. After any other
+// error it may have accepted the event. PublishRaw publishes an event as it is; of its data it reads
+// the verdict and the service only.
+type Publisher interface {
+	notify.Publisher
+	notify.RawPublisher
+	prometheus.Collector
+
+	// Ping waits until there is a connection. If ctx ends first, it returns the error of the
+	// last attempt to connect.
+	Ping(ctx context.Context) error
+	// Close disconnects. A Publish that is under way ends with an error, and its outcome is
+	// unknown. Close may be called again. It ends with ctx, or about a second after the call
+	// when the broker does not answer.
+	Close(ctx context.Context) error
+
+	heartbeat.Publisher // for an outbox
+	doctor.Diagnoser    // for belay.Doctor
+}
+
+type publisher struct {
 	*metrics
 
 	cfg        Config
@@ -27,18 +50,11 @@ type Publisher struct {
 	stop       context.CancelFunc
 }
 
-var (
-	_ notify.Publisher     = (*Publisher)(nil)
-	_ notify.RawPublisher  = (*Publisher)(nil)
-	_ heartbeat.Publisher  = (*Publisher)(nil)
-	_ prometheus.Collector = (*Publisher)(nil)
-)
-
 // New returns a Publisher to the broker at url, an AMQP URL such as
 // amqp://user:password@host:5672/vhost. Several nodes of one cluster are
 // separated by commas (host1:5672,host2:5672) and tried in turn. It does not
 // connect: the first Publish or Ping does. The caller closes the Publisher.
-func New(url string, cfg Config) (*Publisher, error) {
+func New(url string, cfg Config) (Publisher, error) {
 	cfg = cfg.withDefaults()
 	if cfg.Timeout < 0 {
 		return nil, fmt.Errorf("rabbitmq: Timeout %v is negative", cfg.Timeout)
@@ -50,7 +66,7 @@ func New(url string, cfg Config) (*Publisher, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	b := breaker.New(isAnswer, func(err error) bool { return errors.Is(err, errClosed) })
 	m := newMetrics(cfg.Name, b)
-	p := &Publisher{cfg: cfg, metrics: m, dialer: dialer.Clone(), breaker: b, supervisor: newSupervisor(cfg, dialer, m), stop: stop}
+	p := &publisher{cfg: cfg, metrics: m, dialer: dialer.Clone(), breaker: b, supervisor: newSupervisor(cfg, dialer, m), stop: stop}
 	go p.supervisor.run(ctx)
 	return p, nil
 }
@@ -60,11 +76,7 @@ func isAnswer(err error) bool {
 	return errors.Is(err, ErrUnroutable) || errors.Is(err, errRefused) || errors.Is(err, errTooLarge)
 }
 
-// Publish returns nil once the broker has found the monitor's queue, routed ev
-// and confirmed it. After [ErrUnroutable] the broker has not accepted the event. Nor has it
-// after an error that matches notify.ErrRefused: the event is larger than the broker's
-// max_message_size. After any other error it may have accepted the event.
-func (p *Publisher) Publish(ctx context.Context, ev notify.Event) error {
+func (p *publisher) Publish(ctx context.Context, ev notify.Event) error {
 	env, body, err := encode(ev)
 	if err != nil {
 		return fmt.Errorf("rabbitmq: encode event: %w", err)
@@ -72,9 +84,7 @@ func (p *Publisher) Publish(ctx context.Context, ev notify.Event) error {
 	return p.publish(ctx, env, body)
 }
 
-// PublishRaw publishes an event as it is. Of its data it reads the verdict and the
-// service only. Errors are those of Publish.
-func (p *Publisher) PublishRaw(ctx context.Context, body []byte) error {
+func (p *publisher) PublishRaw(ctx context.Context, body []byte) error {
 	env, err := read(body)
 	if err != nil {
 		return fmt.Errorf("rabbitmq: read event: %w", err)
@@ -82,7 +92,7 @@ func (p *Publisher) PublishRaw(ctx context.Context, body []byte) error {
 	return p.publish(ctx, env, body)
 }
 
-func (p *Publisher) publish(ctx context.Context, env cloudevent.Envelope[routed], body []byte) error {
+func (p *publisher) publish(ctx context.Context, env cloudevent.Envelope[routed], body []byte) error {
 	message := newMessage(cloudevent.Event, env.ID, env.Data.Service, env.Time, body)
 	message.Headers = headers(env.TraceParent, env.TraceState)
 	err := p.guarded(ctx, rabbit.Queue, rabbit.EventKey(env.Data.Verdict), message)
@@ -96,7 +106,7 @@ func (p *Publisher) publish(ctx context.Context, env cloudevent.Envelope[routed]
 // PublishHeartbeat is for an outbox. It returns nil once the broker has routed h to a
 // queue and confirmed it. It does not check that the queue is the monitor's, which
 // notices missing heartbeats. The errors are those of Publish.
-func (p *Publisher) PublishHeartbeat(ctx context.Context, h heartbeat.Heartbeat) error {
+func (p *publisher) PublishHeartbeat(ctx context.Context, h heartbeat.Heartbeat) error {
 	body, err := h.MarshalJSON()
 	if err != nil {
 		return fmt.Errorf("rabbitmq: encode heartbeat: %w", err)
@@ -111,7 +121,7 @@ func (p *Publisher) PublishHeartbeat(ctx context.Context, h heartbeat.Heartbeat)
 
 // guarded sends a message, within the Timeout, unless the breaker is open. The queue
 // must exist, unless it is "".
-func (p *Publisher) guarded(ctx context.Context, queue, key string, message amqp.Publishing) error {
+func (p *publisher) guarded(ctx context.Context, queue, key string, message amqp.Publishing) error {
 	ctx, cancel := context.WithTimeout(ctx, p.cfg.Timeout)
 	defer cancel()
 	r := &request{ctx: ctx, queue: queue, key: key, message: message, answer: make(chan error, 1)}
@@ -125,19 +135,14 @@ func (p *Publisher) guarded(ctx context.Context, queue, key string, message amqp
 	return err
 }
 
-// Ping waits until there is a connection. If ctx ends first, it returns the error of
-// the last attempt to connect.
-func (p *Publisher) Ping(ctx context.Context) error {
+func (p *publisher) Ping(ctx context.Context) error {
 	if err := p.supervisor.ping(ctx); err != nil {
 		return fmt.Errorf("ping broker: %w", err)
 	}
 	return nil
 }
 
-// Close disconnects. A Publish that is under way ends with an error, and its
-// outcome is unknown. Close may be called again. It ends with ctx, or about a
-// second after the call when the broker does not answer.
-func (p *Publisher) Close(ctx context.Context) error {
+func (p *publisher) Close(ctx context.Context) error {
 	p.stop()
 	select {
 	case <-p.supervisor.done:

@@ -13,7 +13,7 @@ import (
 // Diagnose returns why the monitor would not take the events of a service, or nil if it would. It
 // sends one request, even if the circuit breaker is open, but no event and no heartbeat. It takes
 // up to Config.Timeout. It is a part of belay.Doctor.
-func (p *Publisher) Diagnose(ctx context.Context, service string) []doctor.Finding {
+func (p *publisher) Diagnose(ctx context.Context, service string) []doctor.Finding {
 	found, ok := p.check(ctx, service)
 	if ok {
 		return nil
@@ -23,7 +23,7 @@ func (p *Publisher) Diagnose(ctx context.Context, service string) []doctor.Findi
 
 // check returns ok if the monitor would take an event of the service, or a finding with the
 // reason why not.
-func (p *Publisher) check(ctx context.Context, service string) (_ doctor.Finding, ok bool) {
+func (p *publisher) check(ctx context.Context, service string) (_ doctor.Finding, ok bool) {
 	subject := p.base.String()
 	if !p.enter() {
 		return doctor.MonitorServer.Failed(subject, errClosed), false

@@ -93,7 +93,7 @@ func (m *monitor) requests() int {
 	return len(m.bodies)
 }
 
-func newPublisher(t *testing.T, address string, cfg webhook.Config) *webhook.Publisher {
+func newPublisher(t *testing.T, address string, cfg webhook.Config) webhook.Publisher {
 	t.Helper()
 	if cfg.Token == "" {
 		cfg.Token = token

@@ -25,7 +25,7 @@ const (
 
 // post sends one event or heartbeat of a service, and returns nil if the monitor has
 // answered that it has it. status is 0 without an answer.
-func (p *Publisher) post(ctx context.Context, id, service string, body []byte) (status int, err error) {
+func (p *publisher) post(ctx context.Context, id, service string, body []byte) (status int, err error) {
 	r, err := p.send(ctx, http.MethodPost, ingest.Path, service, body)
 	if err != nil {
 		return 0, err
@@ -42,7 +42,7 @@ type reply struct {
 }
 
 // send makes one request for a service, and returns the reply.
-func (p *Publisher) send(ctx context.Context, method, path, service string, body []byte) (r reply, err error) {
+func (p *publisher) send(ctx context.Context, method, path, service string, body []byte) (r reply, err error) {
 	u := p.base.JoinPath(path)
 	u.RawQuery = url.Values{ingest.Service: {service}}.Encode()
 	req, err := http.NewRequestWithContext(ctx, method, u.String(), bytes.NewReader(body))
@@ -68,7 +68,7 @@ func (p *Publisher) send(ctx context.Context, method, path, service string, body
 }
 
 // judge returns the error for the event of the given id that follows from an answer.
-func (p *Publisher) judge(r reply, id string) error {
+func (p *publisher) judge(r reply, id string) error {
 	a, code := r.Answer, r.code
 	says := fmt.Sprintf("%s answered %d: %s", p.url, code, p.reason(a))
 	switch {
@@ -94,7 +94,7 @@ func (p *Publisher) judge(r reply, id string) error {
 
 // reason returns the monitor's reason, fit for a log, and without the token, which it may
 // contain.
-func (p *Publisher) reason(a ingest.Answer) string {
+func (p *publisher) reason(a ingest.Answer) string {
 	reason := strings.ReplaceAll(cmp.Or(a.Error, "no reason is given"), p.cfg.Token, "[hidden]")
 	quoted := strconv.QuoteToASCII(reason[:min(len(reason), maxReason)])
 	return quoted[1 : len(quoted)-1]

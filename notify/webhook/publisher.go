@@ -15,6 +15,7 @@ import (
 
 	"github.com/belaygo/belay/internal/breaker"
 	"github.com/belaygo/belay/internal/cloudevent"
+	"github.com/belaygo/belay/internal/doctor"
 	"github.com/belaygo/belay/internal/heartbeat"
 	"github.com/belaygo/belay/internal/ingest"
 	"github.com/belaygo/belay/notify"
@@ -26,9 +27,26 @@ const (
 	maxHeader   = 16 << 10         // bytes of an answer
 )
 
-// A Publisher is a notify.Publisher that posts events to guard-monitor. It is safe for
-// concurrent use, and a prometheus.Collector.
-type Publisher struct {
+// A Publisher posts events to guard-monitor. It is safe for concurrent use.
+//
+// Publish returns nil once the monitor has the event on disk. An error that matches
+// notify.ErrInvalidEvent means that the monitor will never take the event. One that matches
+// notify.ErrRefused means that it has not taken it now. After any other error it may have the event.
+// PublishRaw publishes an event as it is; of its data it reads the service only.
+type Publisher interface {
+	notify.Publisher
+	notify.RawPublisher
+	prometheus.Collector
+
+	// Close ends the requests that are under way, whose outcome is then unknown, and closes
+	// the connections. It may be called again. It ends with ctx.
+	Close(ctx context.Context) error
+
+	heartbeat.Publisher     // for an outbox
+	doctor.ServiceDiagnoser // for belay.Doctor
+}
+
+type publisher struct {
 	*metrics
 
 	cfg     Config
@@ -44,19 +62,12 @@ type Publisher struct {
 	refused  map[string]int // the last status by service, where that is 401 or 403
 }
 
-var (
-	_ notify.Publisher     = (*Publisher)(nil)
-	_ notify.RawPublisher  = (*Publisher)(nil)
-	_ heartbeat.Publisher  = (*Publisher)(nil)
-	_ prometheus.Collector = (*Publisher)(nil)
-)
-
 // New returns a Publisher to the guard-monitor at address, such as
 // https://monitor.example.com:9440, with a path if the monitor's external_url has one. An
 // address with https may name files in PEM:
 // ?cacertfile=ca.pem&certfile=own.pem&keyfile=own.key. New does not connect: the first
 // Publish does. The caller closes the Publisher.
-func New(address string, cfg Config) (*Publisher, error) {
+func New(address string, cfg Config) (Publisher, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
 		return nil, err
@@ -65,7 +76,7 @@ func New(address string, cfg Config) (*Publisher, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Publisher{cfg: cfg, base: base, url: base.JoinPath(ingest.Path).String(), refused: make(map[string]int)}
+	p := &publisher{cfg: cfg, base: base, url: base.JoinPath(ingest.Path).String(), refused: make(map[string]int)}
 	p.life, p.stop = context.WithCancel(context.Background())
 	p.breaker = breaker.New(
 		func(err error) bool { return errors.Is(err, errAnswered) },
@@ -89,7 +100,7 @@ func New(address string, cfg Config) (*Publisher, error) {
 }
 
 // dial connects, within the Timeout: a request that gives up leaves its dial to others.
-func (p *Publisher) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+func (p *publisher) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.cfg.Timeout)
 	defer cancel()
 	defer context.AfterFunc(p.life, cancel)()
@@ -101,10 +112,7 @@ type sender struct {
 	Service string `json:"service"`
 }
 
-// Publish returns nil once the monitor has ev on disk. An error that matches
-// notify.ErrInvalidEvent means that the monitor will never take ev. One that matches
-// notify.ErrRefused means that it has not taken ev now. After any other error it may have ev.
-func (p *Publisher) Publish(ctx context.Context, ev notify.Event) error {
+func (p *publisher) Publish(ctx context.Context, ev notify.Event) error {
 	body, err := ev.MarshalJSON()
 	if err != nil {
 		return fmt.Errorf("webhook: encode event: %w", err)
@@ -112,9 +120,7 @@ func (p *Publisher) Publish(ctx context.Context, ev notify.Event) error {
 	return p.publish(ctx, ev.ID, ev.Service, body)
 }
 
-// PublishRaw publishes an event as it is. Of its data it reads the service only. Errors
-// are those of Publish.
-func (p *Publisher) PublishRaw(ctx context.Context, body []byte) error {
+func (p *publisher) PublishRaw(ctx context.Context, body []byte) error {
 	env, err := cloudevent.Open[sender](body, cloudevent.Event)
 	if err != nil {
 		return fmt.Errorf("webhook: read event: %w", err)
@@ -122,7 +128,7 @@ func (p *Publisher) PublishRaw(ctx context.Context, body []byte) error {
 	return p.publish(ctx, env.ID, env.Data.Service, body)
 }
 
-func (p *Publisher) publish(ctx context.Context, id, service string, body []byte) error {
+func (p *publisher) publish(ctx context.Context, id, service string, body []byte) error {
 	err := p.guarded(ctx, id, service, body)
 	p.count(err)
 	if err != nil {
@@ -133,7 +139,7 @@ func (p *Publisher) publish(ctx context.Context, id, service string, body []byte
 
 // PublishHeartbeat is for an outbox. It returns nil once the monitor has h. The errors
 // are those of Publish.
-func (p *Publisher) PublishHeartbeat(ctx context.Context, h heartbeat.Heartbeat) error {
+func (p *publisher) PublishHeartbeat(ctx context.Context, h heartbeat.Heartbeat) error {
 	body, err := h.MarshalJSON()
 	if err != nil {
 		return fmt.Errorf("webhook: encode heartbeat: %w", err)
@@ -145,7 +151,7 @@ func (p *Publisher) PublishHeartbeat(ctx context.Context, h heartbeat.Heartbeat)
 }
 
 // guarded posts within the Timeout, unless the breaker is open.
-func (p *Publisher) guarded(ctx context.Context, id, service string, body []byte) error {
+func (p *publisher) guarded(ctx context.Context, id, service string, body []byte) error {
 	if len(body) > ingest.MaxBody { // the answer to one that is cut off may be lost
 		return fmt.Errorf("%w: it has %d bytes, and %d are taken", errRejected, len(body), ingest.MaxBody)
 	}
@@ -171,7 +177,7 @@ func (p *Publisher) guarded(ctx context.Context, id, service string, body []byte
 }
 
 // enter admits one call unless the Publisher is closed.
-func (p *Publisher) enter() bool {
+func (p *publisher) enter() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.life.Err() != nil {
@@ -182,7 +188,7 @@ func (p *Publisher) enter() bool {
 }
 
 // noteRefusal logs that the monitor refuses a service, or no longer does, once per change.
-func (p *Publisher) noteRefusal(service string, status int, err error) {
+func (p *publisher) noteRefusal(service string, status int, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	before := p.refused[service]
@@ -198,9 +204,7 @@ func (p *Publisher) noteRefusal(service string, status int, err error) {
 	}
 }
 
-// Close ends the requests that are under way, whose outcome is then unknown, and closes
-// the connections. It may be called again. It ends with ctx.
-func (p *Publisher) Close(ctx context.Context) error {
+func (p *publisher) Close(ctx context.Context) error {
 	p.mu.Lock()
 	p.stop()
 	p.mu.Unlock()

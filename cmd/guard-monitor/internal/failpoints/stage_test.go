@@ -46,7 +46,7 @@ type stage struct {
 	addrs     []string
 	redis     *redis.ClusterClient
 	amqp      string
-	publisher *rabbitmq.Publisher
+	publisher rabbitmq.Publisher
 	store     *store.Store
 
 	deaths, violations, excused atomic.Int64
@@ -159,7 +159,7 @@ func openStore(t *testing.T, path string) *store.Store {
 	return st
 }
 
-func newPublisher(t *testing.T, url string) *rabbitmq.Publisher {
+func newPublisher(t *testing.T, url string) rabbitmq.Publisher {
 	t.Helper()
 	p, err := rabbitmq.New(url, rabbitmq.Config{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {

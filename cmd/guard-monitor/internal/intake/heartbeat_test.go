@@ -89,7 +89,7 @@ func TestEventsWithoutHeartbeats(t *testing.T) {
 	testwait.Until(t, "the heartbeat is heard", func() bool { return heard.Load() == 1 })
 }
 
-func beat(t *testing.T, p *rabbitmq.Publisher, n int) {
+func beat(t *testing.T, p rabbitmq.Publisher, n int) {
 	t.Helper()
 	err := p.PublishHeartbeat(t.Context(), heartbeat.Heartbeat{
 		ID: fmt.Sprintf("b-%d", n), Service: "orders", At: time.Now(), Interval: time.Minute,

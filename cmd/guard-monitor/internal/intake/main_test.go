@@ -31,7 +31,7 @@ func event(n int) notify.Event {
 	}
 }
 
-func newPublisher(t *testing.T, url string, cfg rabbitmq.Config) *rabbitmq.Publisher {
+func newPublisher(t *testing.T, url string, cfg rabbitmq.Config) rabbitmq.Publisher {
 	t.Helper()
 	p, err := rabbitmq.New(url, cfg)
 	if err != nil {
@@ -46,7 +46,7 @@ func newPublisher(t *testing.T, url string, cfg rabbitmq.Config) *rabbitmq.Publi
 }
 
 // publish repeats until the event is confirmed, as the outbox does.
-func publish(t *testing.T, p *rabbitmq.Publisher, n int) {
+func publish(t *testing.T, p rabbitmq.Publisher, n int) {
 	t.Helper()
 	testwait.Until(t, fmt.Sprintf("event %d is published", n), func() bool {
 		return p.Publish(t.Context(), event(n)) == nil

@@ -60,7 +60,7 @@ func (s *site) receive(tb testing.TB, broker string, taken func(notify.Event) er
 
 func anything(notify.Event) error { return nil }
 
-func newPublisher(tb testing.TB, broker string) *rabbitmq.Publisher {
+func newPublisher(tb testing.TB, broker string) rabbitmq.Publisher {
 	tb.Helper()
 	p, err := rabbitmq.New(broker, rabbitmq.Config{})
 	if err != nil {
