@@ -15,6 +15,7 @@ import (
 	"github.com/belaygo/belay/internal/claim"
 	"github.com/belaygo/belay/internal/dbtx"
 	"github.com/belaygo/belay/internal/fail"
+	"github.com/belaygo/belay/internal/requestkey"
 	"github.com/belaygo/belay/internal/wait"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/once"
@@ -52,7 +53,7 @@ func newClaiming(requests []once.Request, in records) (*claiming, error) {
 	if err := r.Validate(); err != nil {
 		return nil, err
 	}
-	return &claiming{records: in, request: r, sum: r.Sum(), key: r.Key()}, nil
+	return &claiming{records: in, request: r, sum: sumOf(r), key: r.Key()}, nil
 }
 
 // hold notes the keys of the call, which are in order. The request's own excludes all
@@ -237,3 +238,6 @@ func (k *claiming) foreign(ctx context.Context) bool {
 
 // purged reports whether the claim that was in the way is gone.
 func (k *claiming) purged() bool { return k.err == nil && k.record == nil }
+
+// sumOf names a request in the tables: nothing else of the caller's is there.
+func sumOf(r once.Request) [sha256.Size]byte { return requestkey.Sum(r.Operation, r.Scope, r.ID) }

@@ -46,7 +46,7 @@ func (g *Guard) Served(ctx context.Context, r once.Request) (bool, error) {
 	if dbtx.FromContext(ctx) != nil {
 		return false, fmt.Errorf("%w: whether a request has been served", ErrNested)
 	}
-	k := &claiming{records: g.records(), request: r, sum: r.Sum(), key: r.Key()}
+	k := &claiming{records: g.records(), request: r, sum: sumOf(r), key: r.Key()}
 	err := k.served(ctx)
 	if errors.Is(err, ErrDuplicate) {
 		return true, nil

@@ -153,7 +153,7 @@ func (a *answering) work(t *dbtx.Tx, o options) error {
 	if err := a.send(t); err != nil {
 		return err
 	}
-	sum := a.request.Sum()
+	sum := sumOf(a.request)
 	err := t.Beside(func(ctx context.Context, conn *sql.Conn, database string) error {
 		return claim.Insert(ctx, conn, database, sum[:], a.answer)
 	})

@@ -55,10 +55,6 @@ func (r Request) Validate() error {
 	return nil
 }
 
-// Sum names the request in the tables and in keys: the SHA-256 of Operation, Scope and ID.
-// Neither has anything else of the caller's.
-func (r Request) Sum() [sha256.Size]byte { return requestkey.Sum(r.Operation, r.Scope, r.ID) }
-
 // Key is the key of the request's lock. Keys are in events, in logs and in Redis; it shows the
 // Operation, but no other part of the request. The command "guard-monitor request-key" finds
 // the request of a key among those whose ids are known.
@@ -71,7 +67,7 @@ func (r Request) LogValue() slog.Value { return slog.StringValue(r.Key()) }
 // Downstream returns the id for a request to another service, such as a payment
 // provider: equal for every attempt of the request, different for each name.
 func (r Request) Downstream(name string) string {
-	sum := r.Sum()
+	sum := requestkey.Sum(r.Operation, r.Scope, r.ID)
 	h := sha256.New()
 	requestkey.Write(h, sum[:])
 	requestkey.Write(h, []byte(name))

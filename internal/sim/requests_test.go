@@ -10,6 +10,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/internal/requestkey"
 	"github.com/belaygo/belay/once"
 )
 
@@ -57,8 +58,9 @@ var ids, lockOf = map[string]string{}, map[string]string{}
 
 func init() {
 	for _, id := range []string{"r", "s"} {
-		sum := request{id: id}.once().Sum()
-		ids[string(sum[:])], lockOf[id] = id, request{id: id}.once().Key()
+		r := request{id: id}.once()
+		sum := requestkey.Sum(r.Operation, r.Scope, r.ID)
+		ids[string(sum[:])], lockOf[id] = id, r.Key()
 	}
 }
 
