@@ -36,7 +36,9 @@ func TestResemblingServer(t *testing.T) {
 		"PostgreSQL":  posesAsPostgres(plain),
 		"CockroachDB": posesAsPostgres(cockroach),
 		"YugabyteDB":  posesAsPostgres(yugabyte),
-		"Citus":       posesAsPostgres(plain, `CREATE FUNCTION posing.citus_version() RETURNS text LANGUAGE sql AS 'SELECT ''Citus 12.1'''`),
+		"CockroachDB that lists no session": posesAsPostgres(cockroach,
+			"CREATE VIEW posing.pg_stat_activity AS SELECT * FROM pg_catalog.pg_stat_activity WHERE FALSE"),
+		"Citus": posesAsPostgres(plain, `CREATE FUNCTION posing.citus_version() RETURNS text LANGUAGE sql AS 'SELECT ''Citus 12.1'''`),
 		"no PostgreSQL": posesAsPostgres(plain, `CREATE FUNCTION posing.pg_current_wal_lsn() RETURNS pg_lsn LANGUAGE plpgsql AS $$ BEGIN
 			RAISE EXCEPTION 'unimplemented' USING ERRCODE = '0A000'; END $$`),
 		"MySQL":  posesAsMySQL(""), // or MariaDB, whichever the tests run on
