@@ -86,8 +86,8 @@ func Remember(d time.Duration) Option {
 // row as its own change left it, and its answer after the COMMIT.
 //
 // Combine is an option of Apply with Wait. It applies to an Update of a row that comes
-// without a version, to Inserts, and to an All of one such Update and of Inserts into
-// other tables. Callers share a transaction if their Changes have the same steps, and the
+// without a version, to Inserts, to Send, and to an All of one such Update, of Inserts into
+// other tables and of messages. Callers share a transaction if their Changes have the same steps, and the
 // same primary key at the Update.
 //
 // Any other Change runs alone, and so does one with Also, Protects, Remember or Retries.

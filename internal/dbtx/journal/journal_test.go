@@ -3,6 +3,7 @@ package journal
 import (
 	"testing"
 
+	"github.com/belaygo/belay/internal/dbtx/catalogue"
 	"github.com/belaygo/belay/internal/dbtx/protected"
 	"github.com/belaygo/belay/internal/dbtx/sqltext"
 	"github.com/belaygo/belay/internal/dbtx/statement"
@@ -38,5 +39,36 @@ func TestFunctionMayWrite(t *testing.T) {
 		if c := j.Coverage([]*protected.Row{there, elsewhere}); c.Covered == want {
 			t.Errorf("%s: coverage of another row is %+v, want covered %v", query, c, !want)
 		}
+	}
+}
+
+// TestMessages: messages are written, and say nothing of any row: they have touched none, vouch for
+// none, and leave the proof in those that were written before.
+func TestMessages(t *testing.T) {
+	row := &protected.Row{Table: "orders", Columns: []string{"no"}}
+	rewritten := func(string) catalogue.Facts { return catalogue.Facts{RewritesOn: []string{"no"}} }
+	j := New(rewritten, true)
+	j.NoteMessages("belay_message", false)
+	if !j.Wrote() || !j.WroteRows() || j.OnlyKept() {
+		t.Errorf("wrote %v, rows %v, only kept %v", j.Wrote(), j.WroteRows(), j.OnlyKept())
+	}
+	if j.Touched(row) || j.TouchedBefore(row) {
+		t.Error("a message has touched a row")
+	}
+	if c := j.Coverage([]*protected.Row{row}); c.Wrote || c.Covered || len(c.Uncovered) > 0 {
+		t.Errorf("coverage is %+v, want none", c)
+	}
+	j.writes = append(j.writes, Write{How: statement.Plain, Table: "orders", Rows: []*protected.Row{row}, Images: []Image{{Row: row, inserted: true}}})
+	j.NoteMessages("belay_message", true)
+	if n := len(j.Images()); n != 1 {
+		t.Errorf("%d images, want that of the row", n)
+	}
+	if c := j.Coverage([]*protected.Row{row}); !c.Covered || len(c.Uncovered) > 0 {
+		t.Errorf("coverage is %+v", c)
+	}
+	j = New(nil, false)
+	j.NoteMessages("belay_message", true)
+	if j.WroteRows() {
+		t.Error("a message that was there already was written")
 	}
 }
