@@ -24,6 +24,7 @@ import (
 	"github.com/belaygo/belay/notify/rabbitmq"
 	"github.com/belaygo/belay/notify/webhook"
 	"github.com/belaygo/belay/once"
+	"github.com/belaygo/belay/relay"
 )
 
 // Config says what a Belay is made of. Service, one of DB and SQL, and one of Redis,
@@ -68,6 +69,11 @@ type Config struct {
 	// their tables if they are missing. The zero PurgerConfig will do. Defaults to nil:
 	// neither.
 	Once *once.PurgerConfig
+	// Messages are the ways out of the messages that operations send by guard.Send, by topic;
+	// Open creates their tables if they are missing. They are sent while the Belay is open, each
+	// by one of the processes that have routes. Defaults to nil: other processes send them, and
+	// relay.Migrate creates the tables.
+	Messages []relay.Route
 	// Logger is for what can't be returned. Defaults to slog.Default().
 	Logger *slog.Logger
 	// Lock and Guard are settings beyond these. Their fields Service, Publisher and
@@ -114,6 +120,8 @@ type Belay struct {
 	Relay   rabbitmq.Publisher // behind the Outbox, with Config.AMQP
 	Webhook webhook.Publisher  // behind the Outbox, with Config.Monitor
 	Purger  *once.Purger
+	// Messages sends what operations have sent, with Config.Messages.
+	Messages *relay.Relay
 
 	cfg     Config                        // with what Open has filled in
 	closers []func(context.Context) error // in this order
@@ -150,6 +158,9 @@ func Open(ctx context.Context, cfg Config) (_ *Belay, err error) {
 		return nil, err
 	}
 	if err := b.openPurger(ctx, cfg); err != nil {
+		return nil, err
+	}
+	if err := b.openMessages(ctx, cfg); err != nil {
 		return nil, err
 	}
 	g := cfg.Guard
@@ -216,8 +227,8 @@ func (b *Belay) openRelay(cfg *Config) (_ notify.Publisher, err error) {
 
 // openPublisher puts an outbox before RabbitMQ or guard-monitor if cfg has one of them.
 func (b *Belay) openPublisher(ctx context.Context, cfg *Config) error {
-	relay, err := b.openRelay(cfg)
-	if relay == nil || err != nil {
+	to, err := b.openRelay(cfg)
+	if to == nil || err != nil {
 		return err
 	}
 	if !catalogue.Has(ctx, cfg.DB, "belay_outbox") { // to create needs rights that to use it does not
@@ -226,7 +237,7 @@ func (b *Belay) openPublisher(ctx context.Context, cfg *Config) error {
 		}
 	}
 	b.Outbox, err = outbox.New(cfg.DB, outbox.Config{
-		Name: cfg.Name, Service: cfg.Service, Instance: cfg.Guard.Instance, Relay: relay, Logger: cfg.Logger, Switch: switchOf(cfg.Engine),
+		Name: cfg.Name, Service: cfg.Service, Instance: cfg.Guard.Instance, Relay: to, Logger: cfg.Logger, Switch: switchOf(cfg.Engine),
 	})
 	if err != nil {
 		return err
@@ -252,6 +263,23 @@ func (b *Belay) openPurger(ctx context.Context, cfg Config) (err error) {
 		return err
 	}
 	b.closeFirst(b.Purger.Close)
+	return nil
+}
+
+func (b *Belay) openMessages(ctx context.Context, cfg Config) (err error) {
+	if len(cfg.Messages) == 0 {
+		return nil
+	}
+	if !catalogue.Has(ctx, cfg.DB, "belay_parked") { // the last of its tables
+		if err := relay.Migrate(ctx, cfg.DB); err != nil {
+			return err
+		}
+	}
+	b.Messages, err = relay.New(cfg.DB, relay.Config{Name: cfg.Name, Routes: cfg.Messages, Logger: cfg.Logger})
+	if err != nil {
+		return err
+	}
+	b.closeFirst(b.Messages.Close)
 	return nil
 }
 
@@ -295,6 +323,9 @@ func (b *Belay) Collectors() []prometheus.Collector {
 	}
 	if b.Purger != nil {
 		all = append(all, b.Purger)
+	}
+	if b.Messages != nil {
+		all = append(all, b.Messages)
 	}
 	return all
 }

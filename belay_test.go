@@ -28,6 +28,7 @@ import (
 	"github.com/belaygo/belay/lock/memlock"
 	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/once"
+	"github.com/belaygo/belay/relay"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -340,5 +341,39 @@ func TestRequests(t *testing.T) {
 	_, err := belay.Open(t.Context(), belay.Config{Service: "shop", DB: db, Engine: memlock.New(), Once: &once.PurgerConfig{Keep: 1}})
 	if err == nil {
 		t.Error("no error for a Keep of 1 ns")
+	}
+}
+
+// TestMessages: Open makes the tables of messages if it has routes, sends what operations have sent,
+// and Doctor finds that a table is gone.
+func TestMessages(t *testing.T) {
+	db := testdb.OpenSQLite(t, t.TempDir()+"/shop.db")
+	got := make(chan relay.Message, 1)
+	b := open(t, belay.Config{Service: "shop", DB: db, Engine: memlock.New(), Messages: []relay.Route{{
+		Topic: "mail", Until: time.Hour,
+		Handle: func(_ context.Context, m relay.Message) error {
+			got <- m
+			return nil
+		},
+	}}})
+	testdb.WantNil(t, relay.Check(t.Context(), db))
+	testdb.WantNil(t, b.Guard.Apply(t.Context(), "order:1", guard.Send(guard.Message{Topic: "mail", Body: []byte("hello")})))
+	select {
+	case m := <-got:
+		if m.Key != "order:1" || string(m.Body) != "hello" {
+			t.Errorf("got %+v", m)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("no message")
+	}
+	registry := prometheus.NewPedanticRegistry()
+	for _, c := range b.Collectors() {
+		registry.MustRegister(c)
+	}
+	testdb.WantNil(t, db.Exec("ALTER TABLE belay_message RENAME TO before").Error)
+	wantChecks(t, b.Doctor(t.Context()), "db-messages", "db-model") // unchecked
+	_, err := belay.Open(t.Context(), belay.Config{Service: "shop", DB: db, Engine: memlock.New(), Messages: []relay.Route{{Topic: "mail"}}})
+	if err == nil {
+		t.Error("no error for a route that leads nowhere")
 	}
 }

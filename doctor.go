@@ -9,6 +9,7 @@ import (
 	"github.com/belaygo/belay/internal/doctor"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/once"
+	"github.com/belaygo/belay/relay"
 )
 
 // A Finding is a mistake in a set-up, or a check that could not be made. Its fields are
@@ -62,6 +63,11 @@ func (b *Belay) diagnoseDatabase(ctx context.Context, models []any) []Finding {
 	if b.Purger != nil {
 		if err := once.Check(ctx, b.cfg.DB); err != nil {
 			found = append(found, doctor.DBRequests.Failed("belay_once", err))
+		}
+	}
+	if b.Messages != nil {
+		if err := relay.Check(ctx, b.cfg.DB); err != nil {
+			found = append(found, doctor.DBMessages.Failed("belay_message", err))
 		}
 	}
 	if b.Guard.Policy() != guard.DBOnly {

@@ -11,6 +11,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/internal/requestkey"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/memlock"
@@ -42,7 +43,8 @@ func (e *env) serve(from, to int) {
 func (e *env) lose(requests ...string) {
 	e.t.Helper()
 	for _, id := range requests {
-		sum := request(id).Sum()
+		r := request(id)
+		sum := requestkey.Sum(r.Operation, r.Scope, r.ID)
 		wantNil(e.t, e.db.Exec("DELETE FROM belay_once WHERE request = ?", sum[:]).Error)
 	}
 }
