@@ -42,12 +42,11 @@ func TestFunctionMayWrite(t *testing.T) {
 	}
 }
 
-// TestMessages: messages are written, and say nothing of any row: they have touched none, vouch for
-// none, and leave the proof in those that were written before.
+// TestMessages: messages are written, and say nothing of any row: they have touched none, and cover
+// none.
 func TestMessages(t *testing.T) {
 	row := &protected.Row{Table: "orders", Columns: []string{"no"}}
-	rewritten := func(string) catalogue.Facts { return catalogue.Facts{RewritesOn: []string{"no"}} }
-	j := New(rewritten, true)
+	j := New(func(string) catalogue.Facts { return catalogue.Facts{} }, true)
 	j.NoteMessages("belay_message", false)
 	if !j.Wrote() || !j.WroteRows() || j.OnlyKept() {
 		t.Errorf("wrote %v, rows %v, only kept %v", j.Wrote(), j.WroteRows(), j.OnlyKept())
