@@ -31,6 +31,13 @@
 // route's Until, becomes a dead letter. It stays where it is, and its key stays parked, until
 // somebody decides: [List], [Retry], [Drop].
 //
+// # Limits
+//
+// A relay has 1,024 messages in hand at most. While a destination is away, its messages may fill
+// that, and the other routes of this relay wait with them. All relays of a database need all routes:
+// a relay without the route of a topic leaves its messages to those that come to have their lane.
+// A dead letter with very many followers slows the reads of its lane: decide dead letters soon.
+//
 // # How it works
 //
 // Any number of processes may relay one database. Types and data flow:

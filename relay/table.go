@@ -1,10 +1,12 @@
 package relay
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -115,10 +117,12 @@ func (t table) read(ctx context.Context, wants []want, room int) (rows []row, cu
 			return nil
 		})
 	})
-	if errors.Is(err, errFull) {
-		return rows, true, nil
+	full := errors.Is(err, errFull)
+	if full {
+		err = nil
 	}
-	return rows, false, err
+	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(a.id, b.id) }) // UNION ALL promises no order
+	return rows, full, err
 }
 
 // plan keeps PostgreSQL from sorting a whole lane. Its statistics are those of a moment when the
