@@ -120,7 +120,7 @@ func TestSendKey(t *testing.T) {
 		for _, m := range sentBy(e.t, e.db) {
 			keys = append(keys, string(m.MessageKey))
 		}
-		if got := strings.Join(keys, " "); got != "b a a b" || e.count(&Order{}) != 0 {
+		if got := strings.Join(keys, ","); got != "b,a,a,b" || e.count(&Order{}) != 0 {
 			e.t.Errorf("the keys are %q, with %d orders", got, e.count(&Order{}))
 		}
 	})

@@ -72,7 +72,7 @@ func (c *swapped) swap(ctx context.Context, query string) error {
 	if err != nil {
 		return err
 	}
-	_ = c.Conn.Close()
+	_ = c.Close()
 	c.Conn = other
 	return c.s.err
 }
@@ -161,11 +161,11 @@ func inserts(t *testing.T, pool *sql.DB) (dbtx.Options, map[string]func(tx *dbtx
 		"gorm's Exec":   func(tx *dbtx.Tx, no string) error { return tx.DB().Exec(insert(no)).Error },
 		"gorm's Rows": func(tx *dbtx.Tx, no string) error {
 			rows, err := tx.DB().Raw(insert(no)).Rows()
-			if err == nil {
-				_ = rows.Close()
-				err = rows.Err()
+			if err != nil {
+				return err
 			}
-			return err
+			defer rows.Close()
+			return rows.Err()
 		},
 		"gorm's Row": func(tx *dbtx.Tx, no string) error { return tx.DB().Raw(insert(no)).Row().Err() },
 		"database/sql's Exec": func(tx *dbtx.Tx, no string) error {
