@@ -57,8 +57,16 @@ const (
 	clockPg = "CAST ( EXTRACT ( EPOCH FROM CLOCK_TIMESTAMP ( ) ) * 1000 AS BIGINT )"
 )
 
+// The age of a claim in seconds, as MariaDB and PostgreSQL spell it.
+const (
+	ageMy = "( TIMESTAMPDIFF ( MICROSECOND , '1970-01-01' , UTC_TIMESTAMP ( 6 ) ) DIV 1000000 ) - UNIX_TIMESTAMP ( CREATED_AT )"
+	agePg = "CAST ( EXTRACT ( EPOCH FROM CLOCK_TIMESTAMP ( ) ) * 1 AS BIGINT ) - EXTRACT ( EPOCH FROM CREATED_AT )"
+)
+
 func (p *parser) operand() *expr {
 	switch {
+	case p.is(ageMy), p.is(agePg):
+		return &expr{op: "age", args: []*expr{{op: "column", name: "created_at"}}}
 	case p.is(clockMy):
 		return &expr{op: "clock"}
 	case p.is(clockPg):
@@ -193,6 +201,12 @@ func (e *expr) apply(v *env) any {
 		return compare(args[0], args[1]) > 0
 	case "<":
 		return compare(args[0], args[1]) < 0
+	case "age":
+		at, ok := args[0].(int64)
+		if !ok {
+			panic(unknown(fmt.Sprintf("the age of a %T", args[0])))
+		}
+		return (v.now - at) / 1e6
 	case "seconds":
 		n, ok := args[0].(float64)
 		if !ok {

@@ -131,7 +131,7 @@ func (s *Store) readIncidents(ctx context.Context, clause string, args ...any) (
 
 // queryDoubtful has the keys in doubt of all incidents of a list.
 const queryDoubtful = `SELECT i.value, (SELECT json_group_array(key) FROM (SELECT DISTINCT key FROM events
-	WHERE incident_id = i.value AND outcome = 'unknown' AND verdict NOT IN ('degraded', 'commit_lost') ORDER BY key LIMIT ?2)) FROM json_each(?1) i`
+	WHERE incident_id = i.value AND outcome = 'unknown' AND verdict <> 'degraded' AND verdict <> 'commit_lost' ORDER BY key LIMIT ?2)) FROM json_each(?1) i`
 
 func (s *Store) fillDoubtful(ctx context.Context, list []incident.Incident) error {
 	ids := []string{}
