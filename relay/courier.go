@@ -52,6 +52,9 @@ func (c courier) carry(ctx context.Context, rows []row, term int64) {
 }
 
 func (c courier) send(ctx context.Context, r row) error {
+	if r.bad != nil {
+		return r.bad
+	}
 	route, ok := routeOf(c.routes, r.msg.Topic)
 	if !ok {
 		return errNoRoute
@@ -60,7 +63,29 @@ func (c courier) send(ctx context.Context, r row) error {
 		return fmt.Errorf("%w: it was not accepted within %v", errLate, route.Until)
 	}
 	defer c.watch(r, route.Timeout)()
-	return background.Do(c.cfg.Logger, "send a message", func() error { return route.send(ctx, r.msg) })
+	return background.Do(c.cfg.Logger, "send a message", func() error { return plain(route.send(ctx, r.msg)) })
+}
+
+// A plainError is an error of a route by its class and its text.
+type plainError struct {
+	class error // ErrUnavailable, ErrRejected or nil
+	text  string
+}
+
+func (e *plainError) Error() string { return e.text }
+func (e *plainError) Unwrap() error { return e.class }
+
+// plain calls the methods of an error here, where a panic in them is caught.
+func plain(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, ErrUnavailable):
+		return &plainError{ErrUnavailable, err.Error()}
+	case errors.Is(err, ErrRejected):
+		return &plainError{ErrRejected, err.Error()}
+	}
+	return &plainError{nil, err.Error()}
 }
 
 // overtime is how long a call may outlast its context before it is logged.

@@ -34,7 +34,8 @@
 // # Limits
 //
 // A relay has 1,024 messages in hand at most. While a destination is away, its messages may fill
-// that, and the other routes of this relay wait with them. All relays of a database need all routes:
+// that, and the other routes of this relay wait with them. A key whose calls are slow slows the
+// others of its lane, one in 32. All relays of a database need all routes:
 // a relay without the route of a topic leaves its messages to those that come to have their lane.
 // A dead letter with very many followers slows the reads of its lane: decide dead letters soon.
 //

@@ -229,8 +229,11 @@ func (l *loop) plan() (wants []want) {
 	mine := l.lanes.readable()
 	for n := range mine {
 		lane := mine[(l.first+n)%len(mine)]
-		limit := min(max(l.wants[lane], minWant), room)
-		if limit <= 0 {
+		limit := min(max(l.wants[lane], minWant), maxWant-len(l.window.ids[lane]))
+		if limit <= 0 { // so that a slow key leaves room for other lanes
+			continue
+		}
+		if limit = min(limit, room); limit <= 0 {
 			l.first = (l.first + n) % len(mine)
 			break
 		}

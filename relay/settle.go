@@ -61,26 +61,26 @@ func List(ctx context.Context, db *gorm.DB, limit int) ([]Waiting, error) {
 // it may be sent begins anew. If the message is a dead letter since its time was over, it may have
 // taken effect: ask the called service first.
 func Retry(ctx context.Context, db *gorm.DB, id string) error {
-	return settle(ctx, db, id, id, "UPDATE belay_message SET created_at = {now} WHERE message_id = ?")
+	// retry_at always changes: MySQL counts no row that stays as it was.
+	return settle(ctx, db, id, "UPDATE belay_parked SET attempts = 0, dead = 0, retry_at = CASE WHEN retry_at = {now} THEN retry_at - 1 ELSE {now} END WHERE message_id = ?",
+		"UPDATE belay_message SET created_at = {now} WHERE message_id = ?")
 }
 
 // Drop deletes a waiting message, and lets relays send its followers. A call that is under way
-// goes on.
+// goes on, and while a destination is away a relay may have the message in hand, and still send it.
 func Drop(ctx context.Context, db *gorm.DB, id string) error {
-	return settle(ctx, db, id, "", "DELETE FROM belay_message WHERE message_id = ?")
+	return settle(ctx, db, id, "DELETE FROM belay_parked WHERE message_id = ?", "DELETE FROM belay_message WHERE message_id = ?")
 }
 
-// settle changes a waiting message. Its key stays parked in the name of another message, and is due:
-// the relay that has the lane frees it.
-func settle(ctx context.Context, db *gorm.DB, id, parkedBy, change string) error {
+// settle changes what parks a key, and the message in whose name it is parked.
+func settle(ctx context.Context, db *gorm.DB, id, parked, change string) error {
 	base, err := message.Open(db, "relay")
 	if err != nil {
 		return err
 	}
 	t := table{db: base}
 	err = base.ReadCommitted().InTx(ctx, func(c sqldb.Conn) error {
-		// retry_at always changes: MySQL counts no row that stays as it was.
-		res, err := c.ExecContext(ctx, t.sql("UPDATE belay_parked SET message_id = ?, attempts = 0, dead = 0, retry_at = CASE WHEN retry_at = {now} THEN retry_at - 1 ELSE {now} END WHERE message_id = ?"), parkedBy, id)
+		res, err := c.ExecContext(ctx, t.sql(parked), id)
 		if err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -79,7 +80,8 @@ type row struct {
 	age      time.Duration // at the time of the read
 	read     time.Time     // before the read
 	attempts int
-	parked   bool // the key has a row in belay_parked
+	parked   bool  // the key has a row in belay_parked
+	bad      error // the row is not as Insert writes it
 }
 
 func (r row) size() int { return len(r.msg.Body) + len(r.headers) + 512 }
@@ -101,7 +103,7 @@ func (t table) read(ctx context.Context, wants []want, room int) (rows []row, cu
 		parts[n] = t.selection(w)
 	}
 	began := time.Now()
-	err = t.db.Read(ctx, func(c sqldb.Conn) error {
+	err = t.db.ReadCommitted().Read(ctx, func(c sqldb.Conn) error {
 		if err := t.plan(ctx, c); err != nil {
 			return err
 		}
@@ -171,7 +173,10 @@ func (r *row) scan(scan sqldb.Scan) error {
 	if r.headers == "" {
 		return nil
 	}
-	return json.Unmarshal([]byte(r.headers), &r.msg.Headers)
+	if err := json.Unmarshal([]byte(r.headers), &r.msg.Headers); err != nil { // the others of the read go on
+		r.bad = fmt.Errorf("%w: its headers: %w", ErrRejected, err)
+	}
+	return nil
 }
 
 // beat says that this relay lives. Its COMMIT is acknowledged after those of all rows that were
@@ -230,6 +235,9 @@ func (t table) write(ctx context.Context, done []row, failed []failure) error {
 		return nil
 	}
 	return t.db.ReadCommitted().InTx(ctx, func(c sqldb.Conn) error {
+		if err := t.fence(ctx, c, failed); err != nil {
+			return err
+		}
 		if err := t.remove(ctx, c, done); err != nil {
 			return err
 		}
@@ -242,7 +250,22 @@ func (t table) write(ctx context.Context, done []row, failed []failure) error {
 	})
 }
 
-// remove deletes rows. The message ids exclude a row whose id was given out again: at worst the
+// fence holds the lanes of rows that were not accepted until the end of the transaction, so that no
+// other relay takes one of them before their keys are parked.
+func (t table) fence(ctx context.Context, c sqldb.Conn, failed []failure) error {
+	if len(failed) == 0 {
+		return nil
+	}
+	lanes := make(map[int64]struct{})
+	for _, f := range failed {
+		lanes[int64(f.lane)] = struct{}{}
+	}
+	_, err := c.ExecContext(ctx, "UPDATE belay_lane SET term = term + 1 WHERE owner = ? AND lane IN ("+numbers(slices.Sorted(maps.Keys(lanes)))+")", t.owner)
+	return err
+}
+
+// remove deletes rows, and what parks their keys in their name: another relay may have parked one
+// since it was read. The message ids exclude a row whose id was given out again: at worst the
 // condition matches one of these messages under the id of another. COALESCE keeps the database from
 // using the index on message_id, by which relays could deadlock.
 func (t table) remove(ctx context.Context, c sqldb.Conn, done []row) error {
@@ -250,28 +273,19 @@ func (t table) remove(ctx context.Context, c sqldb.Conn, done []row) error {
 		return nil
 	}
 	ids := make([]int64, len(done))
-	args := make([]any, 0, len(done)+1)
-	var unparked [][]byte
+	args := make([]any, 0, 2*len(done))
 	for n, r := range done {
 		ids[n] = r.id
 		args = append(args, r.msg.ID)
-		if r.parked {
-			unparked = append(unparked, r.sum[:])
-		}
 	}
 	marks := sqldb.List("?", ", ", len(done))
 	if _, err := c.ExecContext(ctx, "DELETE FROM belay_message WHERE id IN ("+numbers(ids)+") AND COALESCE(message_id, '') IN ("+marks+")", args...); err != nil {
 		return err
 	}
-	if len(unparked) == 0 {
-		return nil
+	for _, r := range done {
+		args = append(args, r.sum[:])
 	}
-	// Somebody may have dropped the message that parked the key: its id is empty then.
-	args = append(args, "")
-	for _, sum := range unparked {
-		args = append(args, sum)
-	}
-	_, err := c.ExecContext(ctx, "DELETE FROM belay_parked WHERE dead = 0 AND message_id IN ("+marks+", ?) AND key_sum IN ("+sqldb.List("?", ", ", len(unparked))+")", args...)
+	_, err := c.ExecContext(ctx, "DELETE FROM belay_parked WHERE message_id IN ("+marks+") AND key_sum IN ("+marks+")", args...)
 	return err
 }
 
