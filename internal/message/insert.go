@@ -13,7 +13,7 @@ import (
 // Bounds of one INSERT.
 const (
 	maxRows  = 500
-	maxBytes = 4 << 20
+	maxBytes = 2 << 20 // servers take packets of 4 MiB at least
 )
 
 // An Execer takes statements within a transaction: a *sql.Conn, a *sql.Tx, or a sqldb.Conn.
@@ -38,7 +38,7 @@ func Insert(ctx context.Context, c Execer, d sqldb.Dialect, rows []Row) error {
 		ids[r.MessageID] = true
 	}
 	for len(rows) > 0 {
-		n := chunk(rows)
+		n := chunk(rows, headers)
 		if err := insert(ctx, c, d, rows[:n], headers[:n]); err != nil {
 			return fmt.Errorf("store messages: %w", Explain(err))
 		}
@@ -48,10 +48,10 @@ func Insert(ctx context.Context, c Execer, d sqldb.Dialect, rows []Row) error {
 }
 
 // chunk returns how many of the rows share an INSERT.
-func chunk(rows []Row) int {
+func chunk(rows []Row, headers []string) int {
 	size := 0
 	for n, r := range rows {
-		if size += len(r.Body); n > 0 && (n == maxRows || size > maxBytes) {
+		if size += len(r.Body) + len(r.Key) + len(headers[n]); n > 0 && (n == maxRows || size > maxBytes) {
 			return n
 		}
 	}
