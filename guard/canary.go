@@ -273,7 +273,7 @@ func split(ctx context.Context, conn *sql.Conn, database string, claims []kept) 
 	for _, k := range claims {
 		attempt, found := attempts[string(k.request[:])]
 		age := time.Since(time.Unix(0, k.begun))
-		purged := !found && age > leastKeep && age > oldest // the oldest ones go first
+		purged := age > leastKeep && age > oldest // the oldest ones go first, and a request may be served anew
 		if found && attempt == k.attempt || purged {
 			there = append(there, k)
 		} else {
