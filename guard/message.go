@@ -8,6 +8,7 @@ import (
 	"net/textproto"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"gorm.io/gorm"
 
@@ -57,7 +58,7 @@ type Message struct {
 // The table of messages must be there: see relay.Migrate. An error of the database rolls the
 // operation back. What else is wrong with a message is ErrMessage.
 func Send(m Message) Change {
-	m.Headers, m.Body = maps.Clone(m.Headers), slices.Clone(m.Body)
+	m = m.clone()
 	return SendFunc(func() (Message, error) { return m, nil })
 }
 
@@ -129,11 +130,16 @@ func (s sending) rows(from *origin) ([]message.Row, error) {
 		if err != nil {
 			return nil, err
 		}
-		if rows[i], err = from.row(m); err != nil {
+		if rows[i], err = from.row(m.clone()); err != nil { // the next function may use the same buffer
 			return nil, err
 		}
 	}
 	return rows, nil
+}
+
+func (m Message) clone() Message {
+	m.Headers, m.Body = maps.Clone(m.Headers), slices.Clone(m.Body)
+	return m
 }
 
 // checkMessage returns an error that matches ErrMessage unless each header can go out by each way.
@@ -143,6 +149,8 @@ func checkMessage(m Message) error {
 		switch {
 		case !isToken(name):
 			return fmt.Errorf("%w: topic %.40q: header name %.40q is not a token of HTTP", ErrMessage, m.Topic, name)
+		case !utf8.ValidString(value):
+			return fmt.Errorf("%w: topic %.40q: header %s is not UTF-8", ErrMessage, m.Topic, name)
 		case strings.ContainsFunc(value, isControl):
 			return fmt.Errorf("%w: topic %.40q: header %s has a control character", ErrMessage, m.Topic, name)
 		}

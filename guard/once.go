@@ -83,7 +83,13 @@ func Once[T any](ctx context.Context, g *Guard, r once.Request, op func(ctx cont
 // What the operation has sent is rolled back with its other effects. messages leave with the
 // refusal: they are sent in the transaction that stores the answer, such as a mail about the
 // declined payment.
-func Refuse[T any](answer T, messages ...Message) error { return &refusedError{answer, messages} }
+func Refuse[T any](answer T, messages ...Message) error {
+	own := make([]Message, len(messages))
+	for i, m := range messages {
+		own[i] = m.clone()
+	}
+	return &refusedError{answer, own}
+}
 
 type refusedError struct {
 	answer   any

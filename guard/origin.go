@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/google/uuid"
 
@@ -15,7 +16,7 @@ import (
 )
 
 // An origin is where messages come from: one attempt of an operation. It gives them their keys and
-// ids. It is not safe for concurrent use, as the transaction is not.
+// ids. It is safe for concurrent use.
 type origin struct {
 	plan    *plan
 	request *claiming // that the operation serves, nil if there is none
@@ -27,6 +28,7 @@ type origin struct {
 
 // attempted is what the messages of one attempt have in common, those of a nested Do included.
 type attempted struct {
+	mu    sync.Mutex
 	place int             // of the next message
 	taken map[string]bool // ids of the messages that were sent
 }
@@ -91,8 +93,10 @@ func (o *origin) held() string {
 // id returns the id of the next message. The place counts messages that were begun: one that a
 // savepoint has undone keeps its place.
 func (o *origin) id(m Message) string {
+	o.mu.Lock()
 	place := strconv.Itoa(o.place)
 	o.place++
+	o.mu.Unlock()
 	if o.request == nil {
 		return uuid.Must(uuid.NewV7()).String()
 	}
@@ -107,9 +111,11 @@ func (o *origin) id(m Message) string {
 
 // take notes that messages are sent. Two with one id would be one.
 func (o *origin) take(rows []message.Row) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	for i, r := range rows {
 		if o.taken[r.MessageID] {
-			o.drop(rows[:i])
+			o.forget(rows[:i])
 			return fmt.Errorf("%w: another message of the operation has the topic %.40q and its Name", ErrMessage, r.Topic)
 		}
 		if o.taken == nil {
@@ -122,6 +128,12 @@ func (o *origin) take(rows []message.Row) error {
 
 // drop notes that messages are not sent.
 func (o *origin) drop(rows []message.Row) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.forget(rows)
+}
+
+func (o *origin) forget(rows []message.Row) {
 	for _, r := range rows {
 		delete(o.taken, r.MessageID)
 	}
