@@ -39,6 +39,12 @@ func MySQL(err error) uint16 {
 	return 0
 }
 
+// Signaled reports whether a program of a MySQL or MariaDB has raised err, with the usual SQLSTATE.
+func Signaled(err error) bool {
+	e, ok := errors.AsType[*mysql.MySQLError](err)
+	return ok && string(e.SQLState[:]) == "45000"
+}
+
 // IsMySQL reports whether err has one of the numbers.
 func IsMySQL(err error, numbers ...uint16) bool { return slices.Contains(numbers, MySQL(err)) }
 

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-sql-driver/mysql"
+
 	"github.com/belaygo/belay/internal/sqlerr"
 )
 
@@ -103,6 +105,9 @@ func Swaps(err error) bool {
 	case err == nil, ended(err):
 		return false
 	case FromServer(err):
+		if sqlerr.Signaled(err) { // by a program of the database, which gives any number
+			return false
+		}
 		n := sqlerr.MySQL(err)
 		return n >= firstOfClients && n <= lastOfClients || n >= firstOfProxySQL && n <= lastOfProxySQL ||
 			sqlerr.IsPostgres(err, pgConnection)
@@ -112,10 +117,14 @@ func Swaps(err error) bool {
 
 // refusals begin the errors by which database/sql and pgx refuse arguments, before they send
 // anything. There are no sentinels for that.
-var refusals = []string{"sql: converting ", "sql: expected ", "failed to encode args[", "mismatched param and argument count", "expected "}
+var refusals = []string{
+	"sql: converting ", "sql: expected ", "failed to encode args[", "mismatched param and argument count", "expected ",
+	"extended protocol limited to ", "unable to encode ", "insufficient arguments", "unused argument: ", "not enough args to execute query",
+	"mysql: driver does not support the use of Named Parameters", "convert field ", // of an answer
+}
 
 func refusesArguments(err error) bool {
-	return slices.ContainsFunc(refusals, func(r string) bool { return strings.HasPrefix(err.Error(), r) })
+	return errors.Is(err, mysql.ErrPktTooLarge) || slices.ContainsFunc(refusals, func(r string) bool { return strings.HasPrefix(err.Error(), r) })
 }
 
 func ended(err error) bool {
