@@ -43,9 +43,10 @@ type locking struct {
 
 // controls are the statements that begin and end transactions.
 var controls = map[string]*statement{
-	"BEGIN":                                 {kind: "BEGIN"},
-	"BEGIN ISOLATION LEVEL REPEATABLE READ": {kind: "BEGIN", name: repeatableRead},
-	"START TRANSACTION":                     {kind: "BEGIN"},
+	"BEGIN":                                          {kind: "BEGIN"},
+	"BEGIN ISOLATION LEVEL REPEATABLE READ":          {kind: "BEGIN", name: repeatableRead},
+	"BEGIN ISOLATION LEVEL READ COMMITTED":           {kind: "BEGIN", name: readCommitted},
+	"START TRANSACTION":                              {kind: "BEGIN"},
 	"START TRANSACTION WITH CONSISTENT SNAPSHOT":     {kind: "BEGIN", name: snapshot},
 	"SET TRANSACTION ISOLATION LEVEL READ COMMITTED": {kind: "SET", name: readCommitted},
 	"COMMIT":   {kind: "COMMIT"},

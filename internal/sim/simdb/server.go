@@ -193,7 +193,7 @@ func (s *session) control(st *statement) error {
 		case snapshot:
 			s.tx.look()
 			s.tx.joined = true
-		case repeatableRead:
+		case repeatableRead, readCommitted:
 			s.tx.level = st.name
 		}
 	case "COMMIT", "ROLLBACK":
