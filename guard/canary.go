@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"database/sql"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -48,8 +49,11 @@ type canary struct {
 	server  dbtx.Server    // of the last transaction
 	servers []*dbtx.Server // the last servers that claims were committed on
 	due     bool           // the server may have changed since the last look
+	pending []kept         // to be looked for: those of the time before it changed
 	looking bool
 	looked  time.Time // when the last look began
+
+	sought []kept // what the look is for; of its goroutine alone
 }
 
 // A kept claim was committed.
@@ -115,6 +119,9 @@ func (c *canary) note(s dbtx.Server) {
 		return
 	}
 	c.server, c.due = s, true
+	if len(c.pending) == 0 { // those of the next server may soon displace them
+		c.pending = c.recent()
+	}
 	if c.looking {
 		return
 	}
@@ -147,7 +154,7 @@ func (c *canary) run() {
 		}
 		err := background.Do(c.reporter.cfg.Logger, "look for lost commits", c.look)
 		if err == nil {
-			failed = 0
+			failed, c.sought = 0, nil
 			continue
 		}
 		if failed++; failed == 1 || failed == canaryTries {
@@ -161,7 +168,10 @@ func (c *canary) begin(failed int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.looking = failed > 0 && failed < canaryTries || c.due
-	c.due = false
+	if c.due {
+		c.sought = union(c.sought, c.pending, c.recent())
+	}
+	c.due, c.pending = false, nil
 	return c.looking && c.halt.Err() == nil
 }
 
@@ -175,7 +185,10 @@ func (c *canary) rest() time.Duration {
 // look looks for the claims that another server has committed, or the same one before it was
 // restarted. It reports those that are missing in two looks.
 func (c *canary) look() error {
-	missing, _, err := c.find(c.recent())
+	c.mu.Lock()
+	c.looked = time.Now()
+	c.mu.Unlock()
+	missing, _, err := c.find(c.sought)
 	if err != nil || len(missing) == 0 {
 		return err
 	}
@@ -191,11 +204,20 @@ func (c *canary) look() error {
 	return nil
 }
 
-// recent returns the claims of the last minute before the last commit.
+// union returns claims without those that are there twice.
+func union(lists ...[]kept) (all []kept) {
+	seen := make(map[uint64]bool)
+	for _, k := range slices.Concat(lists...) {
+		if !seen[k.number] {
+			seen[k.number] = true
+			all = append(all, k)
+		}
+	}
+	return all
+}
+
+// recent returns the claims of the last minute before the last commit. The caller holds c.mu.
 func (c *canary) recent() []kept {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.looked = time.Now()
 	if c.next == 0 {
 		return nil
 	}
@@ -307,6 +329,7 @@ func (c *canary) strike(claims []kept) {
 		if at := &c.claims[k.number%canarySize]; at.number == k.number {
 			at.lost = true
 		}
+		c.pending = slices.DeleteFunc(c.pending, func(p kept) bool { return p.number == k.number })
 	}
 }
 

@@ -37,6 +37,48 @@ func TestCanaryForgets(t *testing.T) {
 	}
 }
 
+// TestCanaryOfABusyService: claims that those of the next server displace before the look begins are
+// looked for, and each once.
+func TestCanaryOfABusyService(t *testing.T) {
+	c := aCanary()
+	c.looking = true // by this test
+	now := time.Now().UnixNano()
+	for range 5 {
+		c.add(kept{at: now}, dbtx.Server{Name: "former"})
+	}
+	for range 2 * canarySize {
+		c.add(kept{at: now}, dbtx.Server{Name: "next"})
+	}
+	c.begin(0)
+	former := 0
+	for _, k := range c.sought {
+		if k.server.Name == "former" {
+			former++
+		}
+	}
+	if former != 5 || len(c.sought) != 5+canarySize {
+		t.Errorf("%d claims are looked for, %d of them of the former server", len(c.sought), former)
+	}
+}
+
+// TestCanaryStrikesOnce: claims that are found to be lost while the server changes again are not looked
+// for any more.
+func TestCanaryStrikesOnce(t *testing.T) {
+	c := aCanary()
+	c.looking = true // by this test
+	c.add(kept{at: 1}, dbtx.Server{Name: "former"})
+	c.see(dbtx.Server{Name: "next"})
+	c.begin(0)
+	missing := c.sought
+	c.see(dbtx.Server{Name: "third"})
+	c.strike(missing)
+	c.sought = nil
+	c.begin(0)
+	if len(missing) != 1 || len(c.sought) != 0 {
+		t.Errorf("%d claims were missing, %d are looked for again", len(missing), len(c.sought))
+	}
+}
+
 // TestCanaryForgetsServers: claims of any number of servers share a few.
 func TestCanaryForgetsServers(t *testing.T) {
 	c := aCanary()
