@@ -44,6 +44,18 @@ func (g *Guard) FailOver() {
 	}
 }
 
+// Found returns how many claims the Guard has found since FailOver.
+func (g *Guard) Found() (n int) {
+	g.canary.mu.Lock()
+	defer g.canary.mu.Unlock()
+	for _, k := range g.canary.claims {
+		if k.server.Name != "former" {
+			n++
+		}
+	}
+	return n
+}
+
 // Age makes the Guard take what it has committed for older by d.
 func (g *Guard) Age(d time.Duration) {
 	g.canary.mu.Lock()
