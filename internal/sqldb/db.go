@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/belaygo/belay/internal/sqlconn"
 )
 
 // A DB is the program's pool of connections to a database. Its statements have the parameters and
@@ -53,12 +55,28 @@ func (b bound) QueryRowContext(ctx context.Context, query string, args ...any) *
 	return b.conn.QueryRowContext(ctx, b.d.Rebind(query), args...)
 }
 
-// Exec runs a statement that returns no rows, and commits it.
-func (d DB) Exec(ctx context.Context, query string, args ...any) (res sql.Result, err error) {
-	err = d.alone(ctx, func(c Conn) (err error) {
-		res, err = c.ExecContext(ctx, query, args...)
+// Exec runs a statement that returns no rows, and commits it. After an error it may be committed. The
+// server commits without being asked again, unless a session of MySQL has autocommit off: a process
+// that is paused behind the statement holds no locks.
+func (d DB) Exec(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	if !d.transacts {
+		return bound{d.pool, d.Dialect}.ExecContext(ctx, query, args...)
+	}
+	c, err := d.conn(ctx, d.leave)
+	if err != nil {
+		return nil, err
+	}
+	var res sql.Result
+	err = sqlconn.Watch(c, func() (err error) {
+		if res, err = (bound{c, d.Dialect}).ExecContext(ctx, query, args...); err == nil {
+			err = end(ctx, c, "COMMIT") // for a session without autocommit
+		}
+		if err != nil {
+			sqlconn.Discard(c)
+		}
 		return err
 	})
+	_ = c.Close()
 	if err != nil {
 		return nil, err
 	}
@@ -96,8 +114,7 @@ func Query(ctx context.Context, c Conn, query string, args []any, each func(scan
 	return err
 }
 
-// alone runs f, which sends one statement. Where it would not be committed alone, it is in a
-// transaction.
+// alone runs f, which sends one query. On MySQL it is in a transaction: see the package comment.
 func (d DB) alone(ctx context.Context, f func(c Conn) error) error {
 	if d.transacts {
 		return d.InTx(ctx, f)

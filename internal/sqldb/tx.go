@@ -17,7 +17,7 @@ var ErrReadOnly = errors.New("the server is read-only")
 // error or panics, the connection is closed and the server rolls back; sql.ErrNoRows only ends the
 // transaction. A COMMIT without an answer ends with ctx, or after 30 seconds; its outcome is unknown.
 func (d DB) InTx(ctx context.Context, f func(c Conn) error) error {
-	c, err := d.begin(ctx)
+	c, err := d.conn(ctx, d.start)
 	if err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func (d DB) InTx(ctx context.Context, f func(c Conn) error) error {
 // an answer costs the connection, and is no error. So does a server that takes no writes: the
 // next connection may lead to another one.
 func (d DB) Read(ctx context.Context, f func(c Conn) error) error {
-	c, err := d.begin(ctx)
+	c, err := d.conn(ctx, d.start)
 	if err != nil {
 		return err
 	}
@@ -84,22 +84,40 @@ const erInTransaction = 1568
 
 // start begins a transaction. It commits one that is open, as START TRANSACTION does.
 func (d DB) start(ctx context.Context, c *sql.Conn) error {
-	if !d.transacts { // another database than MySQL
-		_, err := c.ExecContext(ctx, "BEGIN")
-		return err
-	}
-	if d.level == sql.LevelReadCommitted {
-		const set = "SET TRANSACTION ISOLATION LEVEL READ COMMITTED"
-		_, err := c.ExecContext(ctx, set)
-		if sqlerr.IsMySQL(err, erInTransaction) {
-			if _, err = c.ExecContext(ctx, "COMMIT AND NO CHAIN NO RELEASE"); err == nil {
-				_, err = c.ExecContext(ctx, set)
+	begin := "BEGIN"
+	if d.transacts {
+		begin = "START TRANSACTION"
+		if d.level == sql.LevelReadCommitted {
+			if err := readCommitted(ctx, c); err != nil {
+				return err
 			}
 		}
-		if err != nil {
-			return err
+	}
+	_, err := c.ExecContext(ctx, begin)
+	return err
+}
+
+// commitOnly is a COMMIT whatever completion_type is.
+const commitOnly = "COMMIT AND NO CHAIN NO RELEASE"
+
+// leave ends a transaction of MySQL that somebody has left open, so that the next statement is in one
+// of its own.
+func (d DB) leave(ctx context.Context, c *sql.Conn) error {
+	if d.level == sql.LevelReadCommitted {
+		return readCommitted(ctx, c)
+	}
+	_, err := c.ExecContext(ctx, commitOnly)
+	return err
+}
+
+// readCommitted sets the level of the next transaction of MySQL. It commits one that is open.
+func readCommitted(ctx context.Context, c *sql.Conn) error {
+	const set = "SET TRANSACTION ISOLATION LEVEL READ COMMITTED"
+	_, err := c.ExecContext(ctx, set)
+	if sqlerr.IsMySQL(err, erInTransaction) {
+		if _, err = c.ExecContext(ctx, commitOnly); err == nil {
+			_, err = c.ExecContext(ctx, set)
 		}
 	}
-	_, err := c.ExecContext(ctx, "START TRANSACTION")
 	return err
 }

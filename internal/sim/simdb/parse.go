@@ -49,8 +49,9 @@ var controls = map[string]*statement{
 	"START TRANSACTION":                              {kind: "BEGIN"},
 	"START TRANSACTION WITH CONSISTENT SNAPSHOT":     {kind: "BEGIN", name: snapshot},
 	"SET TRANSACTION ISOLATION LEVEL READ COMMITTED": {kind: "SET", name: readCommitted},
-	"COMMIT":   {kind: "COMMIT"},
-	"ROLLBACK": {kind: "ROLLBACK"},
+	"COMMIT":                         {kind: "COMMIT"},
+	"COMMIT AND NO CHAIN NO RELEASE": {kind: "COMMIT"},
+	"ROLLBACK":                       {kind: "ROLLBACK"},
 }
 
 // parsed has the statements that were read. Those with a name or a number in them are not
