@@ -24,3 +24,9 @@ func WithPause(cfg Config, pause time.Duration) Config {
 	cfg.limits.minPause, cfg.limits.maxPause = pause, pause
 	return cfg
 }
+
+// WithLimit returns cfg with another limit of a statement.
+func WithLimit(cfg Config, limit time.Duration) Config {
+	cfg.limits.writeTimeout = limit
+	return cfg
+}

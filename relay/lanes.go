@@ -2,6 +2,7 @@ package relay
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"sync/atomic"
 	"time"
@@ -102,11 +103,9 @@ func (l *lanes) renew(ctx context.Context, lost func(lane int)) error {
 	// Relays that begin together take different lanes.
 	rand.Shuffle(len(free), func(i, j int) { free[i], free[j] = free[j], free[i] })
 	for _, lane := range free[:min(len(free), max(fair-mine, 0))] {
-		if err := l.take(ctx, lane); err != nil {
-			return err
-		}
+		err = errors.Join(err, l.take(ctx, lane))
 	}
-	return nil
+	return err
 }
 
 // leave marks lanes so that so many leave.

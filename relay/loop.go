@@ -44,6 +44,7 @@ type loop struct {
 	couriers  int       // that have rows
 	sent      []row     // accepted, to be deleted
 	failed    []failure // to be parked
+	apart     bool      // the last deletion has failed
 	wants     [message.Lanes]int
 	first     int  // the lane to begin the next read with
 	more      bool // the last read has left rows
@@ -87,23 +88,25 @@ func (l *loop) check(err error) {
 	l.cfg.Logger.Log(l.ctx, level, "messages are not relayed", "error", err, "retry_in", delay)
 }
 
-// turn writes, renews and reads what is due.
+// turn renews, writes and reads what is due. Lanes are renewed, and messages read, though a write fails:
+// others would take the lanes, send their messages again, and fail likewise.
 func (l *loop) turn() error {
-	if err := l.write(); err != nil {
-		return fmt.Errorf("write the results of messages: %w", err)
-	}
 	if now := time.Now(); !now.Before(l.nextRenew) {
 		if err := l.renew(); err != nil {
 			return fmt.Errorf("renew the lanes: %w", err)
 		}
 		l.nextRenew = now.Add(l.lanes.lease / 6)
 	}
+	written := l.write()
+	if written != nil {
+		written = fmt.Errorf("write the results of messages: %w", written)
+	}
 	if !time.Now().Before(l.nextRead) || l.more {
 		if err := l.read(); err != nil {
-			return fmt.Errorf("read messages: %w", err)
+			return errors.Join(written, fmt.Errorf("read messages: %w", err))
 		}
 	}
-	return nil
+	return written
 }
 
 // limited bounds a statement. It ends with the drain of Close, not with its beginning.
@@ -114,22 +117,45 @@ func (l *loop) limited() (context.Context, context.CancelFunc) {
 // write writes the results. Rows stay in hand until that has succeeded. A key is free again after
 // its failure is written: no read returns its rows before.
 func (l *loop) write() error {
-	if len(l.sent)+len(l.failed) == 0 {
-		return nil
-	}
 	ctx, cancel := l.limited()
 	defer cancel()
-	if err := l.table.write(ctx, l.sent, l.failed); err != nil {
+	return errors.Join(l.remove(ctx), l.park(ctx))
+}
+
+// remove deletes the rows that were accepted. After a failure it deletes them one by one: somebody may
+// hold the lock of one.
+func (l *loop) remove(ctx context.Context) error {
+	for len(l.sent) > 0 {
+		n := len(l.sent)
+		if l.apart {
+			n = 1
+		}
+		if err := l.table.remove(ctx, l.sent[:n]); err != nil {
+			l.apart = true
+			l.sent = append(l.sent[1:], l.sent[0]) // the next try begins with the others
+			return err
+		}
+		l.window.release(l.sent[:n]...)
+		l.sent = l.sent[n:]
+	}
+	l.apart, l.sent = false, nil
+	return nil
+}
+
+func (l *loop) park(ctx context.Context) error {
+	if len(l.failed) == 0 {
+		return nil
+	}
+	if err := l.table.park(ctx, l.failed); err != nil {
 		return err
 	}
-	l.window.release(l.sent...)
 	for _, f := range l.failed {
 		l.window.release(f.row)
 		q := l.window.queues[f.sum]
 		q.failed = false
 		l.window.drop(q)
 	}
-	l.sent, l.failed = nil, nil
+	l.failed = nil
 	return nil
 }
 

@@ -9,10 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"gorm.io/driver/mysql"
-	"gorm.io/driver/postgres"
 	"gorm.io/gorm"
-	"gorm.io/gorm/logger"
 
 	"github.com/belaygo/belay/internal/message"
 	"github.com/belaygo/belay/internal/sqldb"
@@ -157,13 +154,4 @@ func count(tb testing.TB, db *gorm.DB, table string) (n int) {
 func emptied(tb testing.TB, db *gorm.DB) {
 	tb.Helper()
 	testwait.Until(tb, "no message is left", func() bool { return count(tb, db, "belay_message") == 0 })
-}
-
-// openKind opens a pool in a process without a test.
-func openKind(kind, dsn string) (*gorm.DB, error) {
-	cfg := &gorm.Config{Logger: logger.Discard}
-	if kind == "mysql" {
-		return gorm.Open(mysql.Open(dsn), cfg)
-	}
-	return gorm.Open(postgres.Open(dsn), cfg)
 }

@@ -62,32 +62,38 @@ func List(ctx context.Context, db *gorm.DB, limit int) ([]Waiting, error) {
 // taken effect: ask the called service first.
 func Retry(ctx context.Context, db *gorm.DB, id string) error {
 	// retry_at always changes: MySQL counts no row that stays as it was.
-	return settle(ctx, db, id, "UPDATE belay_parked SET attempts = 0, dead = 0, retry_at = CASE WHEN retry_at = {now} THEN retry_at - 1 ELSE {now} END WHERE message_id = ?",
-		"UPDATE belay_message SET created_at = {now} WHERE message_id = ?")
+	return settle(ctx, db, id, "UPDATE belay_message SET created_at = {now} WHERE message_id = ?",
+		"UPDATE belay_parked SET attempts = 0, dead = 0, retry_at = CASE WHEN retry_at = {now} THEN retry_at - 1 ELSE {now} END WHERE message_id = ?")
 }
 
 // Drop deletes a waiting message, and lets relays send its followers. A call that is under way
 // goes on, and while a destination is away a relay may have the message in hand, and still send it.
 func Drop(ctx context.Context, db *gorm.DB, id string) error {
-	return settle(ctx, db, id, "DELETE FROM belay_parked WHERE message_id = ?", "DELETE FROM belay_message WHERE message_id = ?")
+	return settle(ctx, db, id, "DELETE FROM belay_message WHERE message_id = ?", "DELETE FROM belay_parked WHERE message_id = ?")
 }
 
-// settle changes what parks a key, and the message in whose name it is parked.
-func settle(ctx context.Context, db *gorm.DB, id, parked, change string) error {
+// settle changes a message, and what parks its key in its name: in the order in which relays do.
+func settle(ctx context.Context, db *gorm.DB, id, change, parked string) error {
 	base, err := message.Open(db, "relay")
 	if err != nil {
 		return err
 	}
 	t := table{db: base}
 	err = base.ReadCommitted().InTx(ctx, func(c sqldb.Conn) error {
+		if err := t.endIdle(ctx, c); err != nil {
+			return err
+		}
+		if _, err := c.ExecContext(ctx, t.sql(change), id); err != nil {
+			return err
+		}
 		res, err := c.ExecContext(ctx, t.sql(parked), id)
 		if err != nil {
 			return err
 		}
-		if n, err := res.RowsAffected(); err != nil || n == 0 {
-			return errors.Join(err, ErrNotWaiting)
+		n, err := res.RowsAffected()
+		if err == nil && n == 0 {
+			err = ErrNotWaiting // and the change is rolled back
 		}
-		_, err = c.ExecContext(ctx, t.sql(change), id)
 		return err
 	})
 	switch {

@@ -1,6 +1,7 @@
 package relay_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -29,6 +30,8 @@ const (
 	childFile = "BELAY_TEST_RELAY_FILE" // gets a line for each message that is sent
 	childDies = "BELAY_TEST_RELAY_DIES" // the id of the message after which it kills itself
 	childSlow = "BELAY_TEST_RELAY_SLOW" // how long a call takes
+	childBad  = "BELAY_TEST_RELAY_BAD"  // the id of a message that is not accepted
+	childStop = "BELAY_TEST_RELAY_STOP" // the beginning of the statement after which it is paused
 )
 
 func TestMain(m *testing.M) {
@@ -42,7 +45,7 @@ func TestMain(m *testing.M) {
 
 // child relays until its standard input ends.
 func child() {
-	db, err := openKind(os.Getenv(childKind), os.Getenv(childDSN))
+	db, err := openKind(os.Getenv(childKind), os.Getenv(childDSN), os.Getenv(childStop))
 	if err != nil {
 		panic(err)
 	}
@@ -53,6 +56,9 @@ func child() {
 	slow, _ := time.ParseDuration(os.Getenv(childSlow))
 	r, err := relay.New(db, to(publish(func(m relay.Message) error {
 		_ = wait.Sleep(bg, slow, nil)
+		if m.ID == os.Getenv(childBad) {
+			return errors.New("no")
+		}
 		if _, err := fmt.Fprintln(file, m.ID); err != nil {
 			return err
 		}

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -228,50 +227,23 @@ type failure struct {
 	reason string
 }
 
-// write deletes rows that were accepted, and parks the keys of those that were not, in one
-// transaction. A row whose id has another message by now is left alone.
-func (t table) write(ctx context.Context, done []row, failed []failure) error {
-	if len(done)+len(failed) == 0 {
-		return nil
+// tried returns how often the row was tried by now.
+func (f failure) tried() int {
+	if f.counts {
+		return f.attempts + 1
 	}
-	return t.db.ReadCommitted().InTx(ctx, func(c sqldb.Conn) error {
-		if err := t.fence(ctx, c, failed); err != nil {
-			return err
-		}
-		if err := t.remove(ctx, c, done); err != nil {
-			return err
-		}
-		for _, f := range failed {
-			if err := t.park(ctx, c, f); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return f.attempts
 }
 
-// fence holds the lanes of rows that were not accepted until the end of the transaction, so that no
-// other relay takes one of them before their keys are parked.
-func (t table) fence(ctx context.Context, c sqldb.Conn, failed []failure) error {
-	if len(failed) == 0 {
-		return nil
-	}
-	lanes := make(map[int64]struct{})
-	for _, f := range failed {
-		lanes[int64(f.lane)] = struct{}{}
-	}
-	_, err := c.ExecContext(ctx, "UPDATE belay_lane SET term = term + 1 WHERE owner = ? AND lane IN ("+numbers(slices.Sorted(maps.Keys(lanes)))+")", t.owner)
-	return err
-}
-
-// remove deletes rows, and what parks their keys in their name: another relay may have parked one
-// since it was read. The message ids exclude a row whose id was given out again: at worst the
-// condition matches one of these messages under the id of another. COALESCE keeps the database from
-// using the index on message_id, by which relays could deadlock.
-func (t table) remove(ctx context.Context, c sqldb.Conn, done []row) error {
-	if len(done) == 0 {
-		return nil
-	}
+// remove deletes rows that were accepted, and what parks their keys in their name: another relay may
+// have parked one since it was read. The message ids exclude a row whose id was given out again: at
+// worst the condition matches one of these messages under the id of another. COALESCE keeps the
+// database from using the index on message_id, by which relays could deadlock.
+//
+// A relay that is paused in the middle holds up nobody: on MySQL this is one statement, which a scan
+// of the table would make wait for messages that are not committed yet, and PostgreSQL ends the
+// transaction. There one statement would not see what was parked since it began.
+func (t table) remove(ctx context.Context, done []row) error {
 	ids := make([]int64, len(done))
 	args := make([]any, 0, 2*len(done))
 	for n, r := range done {
@@ -279,40 +251,75 @@ func (t table) remove(ctx context.Context, c sqldb.Conn, done []row) error {
 		args = append(args, r.msg.ID)
 	}
 	marks := sqldb.List("?", ", ", len(done))
-	if _, err := c.ExecContext(ctx, "DELETE FROM belay_message WHERE id IN ("+numbers(ids)+") AND COALESCE(message_id, '') IN ("+marks+")", args...); err != nil {
+	these := "m.id IN (" + numbers(ids) + ") AND COALESCE(m.message_id, '') IN (" + marks + ")"
+	if t.db.Name == "mysql" {
+		_, err := t.db.ReadCommitted().Exec(ctx, "DELETE m, p FROM belay_message m FORCE INDEX (PRIMARY) "+
+			"LEFT JOIN belay_parked p ON p.key_sum = m.key_sum AND p.message_id = m.message_id WHERE "+these, args...)
 		return err
 	}
-	for _, r := range done {
-		args = append(args, r.sum[:])
+	return t.db.InTx(ctx, func(c sqldb.Conn) error {
+		if err := t.endIdle(ctx, c); err != nil {
+			return err
+		}
+		if _, err := c.ExecContext(ctx, "DELETE FROM belay_message AS m WHERE "+these, args...); err != nil {
+			return err
+		}
+		for _, r := range done {
+			args = append(args, r.sum[:])
+		}
+		_, err := c.ExecContext(ctx, "DELETE FROM belay_parked WHERE message_id IN ("+marks+") AND key_sum IN ("+marks+")", args...)
+		return err
+	})
+}
+
+// endIdle lets PostgreSQL end the transaction of a relay that is paused in it. SQLite has no server
+// that could.
+func (t table) endIdle(ctx context.Context, c sqldb.Conn) error {
+	if t.db.Name != "postgres" {
+		return nil
 	}
-	_, err := c.ExecContext(ctx, "DELETE FROM belay_parked WHERE message_id IN ("+marks+") AND key_sum IN ("+marks+")", args...)
+	_, err := c.ExecContext(ctx, "SET LOCAL idle_in_transaction_session_timeout = '10s'")
 	return err
 }
 
-// park parks the key of a row. A relay whose lane has gone to another one parks nothing, since
-// that one may have sent the message.
-func (t table) park(ctx context.Context, c sqldb.Conn, f failure) error {
-	attempts, dead := f.attempts, 0
-	if f.counts {
-		attempts++
+// park parks the keys of rows that were not accepted, in one statement. A relay whose lane has gone
+// to another one parks nothing, since that one may have sent the message: no lane is taken, and no
+// message deleted, before the keys are parked.
+func (t table) park(ctx context.Context, failed []failure) error {
+	var rows strings.Builder
+	args := make([]any, 0, 2*len(failed)+1)
+	for n, f := range failed {
+		if n > 0 {
+			rows.WriteString(" UNION ALL ")
+		}
+		dead := 0
+		if f.dead {
+			dead = 1
+		}
+		fmt.Fprintf(&rows, "SELECT %d AS id, %d AS attempts, {now} + %d AS retry_at, %d AS dead, ? AS reason", f.id, f.tried(), f.pause.Milliseconds(), dead)
+		args = append(args, f.reason)
 	}
-	if f.dead {
-		dead = 1
+	for _, f := range failed {
+		args = append(args, f.msg.ID)
 	}
-	update := "ON DUPLICATE KEY UPDATE"
-	if t.db.Name != "mysql" {
-		update = "ON CONFLICT (key_sum) DO UPDATE SET"
+	args = append(args, t.owner)
+	join, lock, update, value := "JOIN belay_message m ON m.id = f.id JOIN belay_lane l ON l.lane = m.lane", "", "ON CONFLICT (key_sum) DO UPDATE SET", "excluded.%s"
+	switch t.db.Name {
+	case "postgres":
+		lock = "FOR UPDATE OF m, l "
+	case "mysql":
+		join = "STRAIGHT_JOIN belay_message m FORCE INDEX (PRIMARY) ON m.id = f.id STRAIGHT_JOIN belay_lane l FORCE INDEX (PRIMARY) ON l.lane = m.lane"
+		lock, update, value = "FOR UPDATE ", "ON DUPLICATE KEY UPDATE", "VALUES(%s)"
 	}
-	pause := f.pause.Milliseconds()
-	values := fmt.Sprintf("%d, {now} + %d, %d", attempts, pause, dead)
-	_, err := c.ExecContext(ctx, t.sql("INSERT INTO belay_parked (key_sum, lane, message_id, attempts, retry_at, dead, reason) "+
-		"SELECT m.key_sum, m.lane, m.message_id, "+values+", ? FROM belay_message m JOIN belay_lane l ON l.lane = m.lane "+
-		"WHERE m.id = ? AND m.message_id = ? AND l.owner = ? "+update+
-		fmt.Sprintf(" message_id = ?, attempts = %d, retry_at = {now} + %d, dead = %d, reason = ?", attempts, pause, dead)),
-		f.reason, f.id, f.msg.ID, t.owner, f.msg.ID, f.reason)
+	columns := []string{"message_id", "attempts", "retry_at", "dead", "reason"}
+	for n, c := range columns {
+		columns[n] = c + " = " + fmt.Sprintf(value, c)
+	}
+	_, err := t.db.ReadCommitted().Exec(ctx, t.sql("INSERT INTO belay_parked (key_sum, lane, message_id, attempts, retry_at, dead, reason) "+
+		"SELECT m.key_sum, m.lane, m.message_id, f.attempts, f.retry_at, f.dead, f.reason FROM ("+rows.String()+") f "+join+
+		" WHERE m.message_id IN ("+sqldb.List("?", ", ", len(failed))+") AND l.owner = ? "+lock+update+" "+strings.Join(columns, ", ")), args...)
 	return err
 }
-
 func numbers(ids []int64) string {
 	var b strings.Builder
 	for n, id := range ids {

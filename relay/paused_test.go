@@ -1,0 +1,143 @@
+package relay_test
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	gormmysql "gorm.io/driver/mysql"
+	gormpostgres "gorm.io/driver/postgres"
+	"gorm.io/gorm"
+	"gorm.io/gorm/logger"
+
+	"github.com/belaygo/belay/internal/testdb"
+	"github.com/belaygo/belay/internal/testproc"
+	"github.com/belaygo/belay/internal/testwait"
+	"github.com/belaygo/belay/relay"
+)
+
+// A relay that is paused holds up no other one, whatever statement it has sent last. Its session
+// stays open for hours, and with it all that its transaction has locked.
+func TestPausedBehindStatement(t *testing.T) {
+	t.Parallel()
+	for _, statement := range []string{"DELETE", "INSERT INTO belay_parked", "UPDATE belay_lane", "INSERT INTO belay_relay"} {
+		t.Run(statement, func(t *testing.T) {
+			t.Parallel()
+			eachPlace(t, func(t *testing.T, p place) {
+				store(t, p.db, append(rowsOf("a", 3), rowsOf("b", 3)...)...)
+				paused := p.relay(t, childStop+"="+statement, childBad+"=b/0")
+				testwait.Until(t, "it is paused", func() bool { return isPaused(t, paused) })
+				p.relay(t)
+				emptied(t, p.db)
+				if n := count(t, p.db, "belay_parked"); n != 0 {
+					t.Errorf("%d keys are parked", n)
+				}
+			})
+		})
+	}
+}
+
+// A session that has locked a message keeps it, and no others, from being deleted; on MySQL so do,
+// for the innodb_lock_wait_timeout, the statements that have waited for it.
+func TestLockedMessage(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, p place) {
+		store(t, p.db, append(rowsOf("a", 3), rowsOf("b", 3)...)...)
+		db := p.db
+		if p.kind == "mysql" {
+			db = testdb.OpenMySQL(t, p.dsn+"&innodb_lock_wait_timeout=1")
+		}
+		somebody := p.db.Begin()
+		defer somebody.Rollback()
+		testdb.WantNil(t, somebody.Exec("SELECT id FROM belay_message WHERE message_id = 'a/1' FOR UPDATE").Error)
+		testdb.WantNil(t, somebody.Exec("INSERT INTO belay_message (lane, message_id, key_sum, message_key, topic, headers, body, created_at) "+
+			"VALUES (0, 'uncommitted', 'aaaaaaaaaaaaaaaa', 'u', 'sale', '', '', 0)").Error)
+		var r recorder
+		start(t, db, relay.WithLimit(relay.WithLease(to(&r), time.Hour), time.Second))
+		testwait.Until(t, "one message is left", func() bool { return count(t, p.db, "belay_message") == 1 })
+		store(t, p.db, row("c", 0))
+		testwait.Until(t, "a later message is sent", func() bool { return len(of(r.ids(), "c")) == 1 })
+		testdb.WantNil(t, somebody.Rollback().Error)
+		emptied(t, p.db)
+		if n := len(r.ids()); n != 7 {
+			t.Errorf("%d messages were sent, want 7: %v", n, r.ids())
+		}
+	})
+}
+
+// isPaused reports whether a process is paused, or dead.
+func isPaused(t *testing.T, p *testproc.Process) bool {
+	t.Helper()
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(p.ID()) + "/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, state, _ := strings.Cut(string(stat), ") ")
+	return strings.HasPrefix(state, "T")
+}
+
+// openKind opens a pool in a process without a test. After the first statement with the given
+// beginning the process is paused.
+func openKind(kind, dsn, stop string) (*gorm.DB, error) {
+	gormCfg := &gorm.Config{Logger: logger.Discard}
+	if kind == "mysql" {
+		cfg, err := mysql.ParseDSN(dsn)
+		if err != nil {
+			return nil, err
+		}
+		cfg.InterpolateParams = true // a statement is one call
+		c, err := mysql.NewConnector(cfg)
+		if err != nil {
+			return nil, err
+		}
+		return gorm.Open(gormmysql.New(gormmysql.Config{Conn: sql.OpenDB(&pauser{Connector: c, at: stop})}), gormCfg)
+	}
+	cfg, err := pgx.ParseConfig(dsn)
+	if err != nil {
+		return nil, err
+	}
+	return gorm.Open(gormpostgres.New(gormpostgres.Config{Conn: sql.OpenDB(&pauser{Connector: stdlib.GetConnector(*cfg), at: stop})}), gormCfg)
+}
+
+// A pauser pauses the process after a statement.
+type pauser struct {
+	driver.Connector
+	at   string
+	once sync.Once
+}
+
+func (p *pauser) Connect(ctx context.Context) (driver.Conn, error) {
+	c, err := p.Connector.Connect(ctx)
+	return &pausing{c, p}, err
+}
+
+type pausing struct {
+	driver.Conn
+	p *pauser
+}
+
+func (c *pausing) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	res, err := c.Conn.(driver.ExecerContext).ExecContext(ctx, query, args)
+	if c.p.at != "" && err == nil && strings.HasPrefix(query, c.p.at) {
+		c.p.once.Do(func() { err = syscall.Kill(os.Getpid(), syscall.SIGSTOP) })
+	}
+	return res, err
+}
+
+func (c *pausing) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	return c.Conn.(driver.QueryerContext).QueryContext(ctx, query, args)
+}
+
+func (c *pausing) CheckNamedValue(v *driver.NamedValue) error {
+	return c.Conn.(driver.NamedValueChecker).CheckNamedValue(v)
+}
