@@ -33,11 +33,15 @@
 //
 // # Limits
 //
-// A relay has 1,024 messages in hand at most. While a destination is away, its messages may fill
-// that, and the other routes of this relay wait with them. A key whose calls are slow slows the
+// A relay has 1,024 messages in hand at most, and sends those of 256 keys of a route at a time. While
+// a destination is unavailable ([ErrUnavailable]), its messages fill half of that at most; their keys
+// are parked, and go on when it is back. Calls that hang until their Timeout are no such sign: each
+// counts as an attempt, and many of them may fill the rest. A key whose calls are slow slows the
 // others of its lane, one in 32. All relays of a database need all routes:
 // a relay without the route of a topic leaves its messages to those that come to have their lane.
-// A dead letter with very many followers slows the reads of its lane: decide dead letters soon.
+// A dead letter may have very many followers: reads then go on behind them, and what has to be read
+// from the beginning, such as a key whose pause is over, waits for up to ten times as long as that
+// takes (200,000 followers: some 2 seconds).
 //
 // # How it works
 //
@@ -46,13 +50,17 @@
 //	Relay    the public type; it owns one of each of these
 //	loop     one goroutine; it alone reads and writes the tables
 //	lanes    which of the 32 lanes of keys are leased to this relay (belay_lane)
+//	sweeps   from which row on the next read reads
 //	window   the rows in hand, by key: at most one batch of a key is under way
 //	courier  a goroutine that sends one key's batch until a message is not accepted
 //
 //	belay_message --read--> window --batch--> couriers --result--> loop --write--> DELETE, or belay_parked
 //
 // Each turn of the loop writes the results of the couriers, reads rows of its own lanes that are
-// neither in hand nor parked, from the lowest id on, and hands out the batches of idle keys.
+// neither in hand nor parked, from the lowest id on, and hands out the batches of idle keys. Each
+// result is written by one statement that no transaction keeps open: a process that is paused behind
+// it holds up nobody. A key is parked in the name of a message, and stays parked until the relay
+// that has its lane finds that message gone.
 // Between reading and sending it makes one write. Its COMMIT is acknowledged after the COMMIT
 // of each row that was read, so no promoted replica lacks a message that was sent.
 //

@@ -1,9 +1,18 @@
 package relay
 
-import "time"
+import (
+	"sync/atomic"
+	"time"
+)
 
-// Quick returns cfg with a lease and pauses that a test can wait for.
+var quick atomic.Int64
+
+// Quick returns cfg with a lease and pauses that a test can wait for. To every other relay all
+// sweeps are slow.
 func Quick(cfg Config) Config {
+	if quick.Add(1)%2 == 0 {
+		cfg = WithSlowSweeps(cfg)
+	}
 	cfg.limits.lease = 2 * time.Second
 	cfg.limits.busyPoll = 10 * time.Millisecond
 	cfg.limits.idlePoll = 20 * time.Millisecond
@@ -28,5 +37,11 @@ func WithPause(cfg Config, pause time.Duration) Config {
 // WithLimit returns cfg with another limit of a statement.
 func WithLimit(cfg Config, limit time.Duration) Config {
 	cfg.limits.writeTimeout = limit
+	return cfg
+}
+
+// WithSlowSweeps returns cfg so that all sweeps are slow.
+func WithSlowSweeps(cfg Config) Config {
+	cfg.limits.slowSweep = 1
 	return cfg
 }

@@ -2,6 +2,7 @@ package relay
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -85,6 +86,7 @@ func (l *loop) resume(topic string) {
 	if o := l.outages[route.Topic]; o != nil {
 		delete(l.outages, route.Topic)
 		l.cfg.Logger.Info("destination of messages is available", "route", route.Topic)
+		l.resumed, l.nextClean = append(l.resumed, route.Topic), time.Time{}
 	}
 }
 
@@ -98,4 +100,32 @@ func (l *loop) suspended(topic string) time.Duration {
 		return time.Until(o.until)
 	}
 	return 0
+}
+
+// shed parks keys whose destination is unavailable, while more than half of what may be in hand is, so
+// that the messages of other routes find room.
+func (l *loop) shed() {
+	if len(l.outages) == 0 {
+		return
+	}
+	rows, bytes := l.window.rows, l.window.bytes
+	for _, q := range l.window.queues {
+		if rows <= l.cfg.limits.rows/2 && bytes <= l.cfg.limits.bytes/2 {
+			return
+		}
+		if !q.ready() || l.suspended(q.waiting[0].msg.Topic) <= 0 {
+			continue
+		}
+		for _, r := range q.waiting {
+			rows, bytes = rows-1, bytes-r.size()
+		}
+		route, _ := routeOf(l.courier.routes, q.waiting[0].msg.Topic)
+		l.failed = append(l.failed, failure{row: q.waiting[0], pause: l.cfg.limits.maxPause, reason: unavailable(route.Topic)})
+		q.waiting, q.failed = q.waiting[1:], true
+	}
+}
+
+// unavailable is the reason of keys that wait for a route.
+func unavailable(route string) string {
+	return reason(fmt.Errorf("%w: route %q", ErrUnavailable, route))
 }

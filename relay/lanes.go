@@ -73,18 +73,33 @@ func (l lease) free() bool { return l.left <= 0 || l.left > longest.Milliseconds
 // renew renews the leases, takes lanes that are free up to a fair share, and begins to give up
 // those beyond. lost is called for each lane that was not this relay's, before it is taken.
 func (l *lanes) renew(ctx context.Context, lost func(lane int)) error {
-	if err := l.table.beat(ctx, l.lease); err != nil {
-		return err
-	}
-	at := time.Now()
-	if _, err := l.table.exec(ctx, "UPDATE belay_lane SET until_ms = {now} + ?, term = term + 1 WHERE owner = ?", l.lease.Milliseconds(), l.table.owner); err != nil {
-		return err
-	}
-	relays, all, err := l.table.leases(ctx)
+	free, excess, err := l.keep(ctx, lost)
 	if err != nil {
 		return err
 	}
-	var free []int
+	l.leave(excess)
+	// Relays that begin together take different lanes.
+	rand.Shuffle(len(free), func(i, j int) { free[i], free[j] = free[j], free[i] })
+	for _, lane := range free[:min(len(free), max(-excess, 0))] {
+		err = errors.Join(err, l.take(ctx, lane))
+	}
+	return err
+}
+
+// keep renews the leases, and returns the lanes that are free, and how many this relay has beyond its
+// share.
+func (l *lanes) keep(ctx context.Context, lost func(lane int)) (free []int, excess int, err error) {
+	if err := l.table.beat(ctx, l.lease); err != nil {
+		return nil, 0, err
+	}
+	at := time.Now()
+	if _, err := l.table.exec(ctx, "UPDATE belay_lane SET until_ms = {now} + ?, term = term + 1 WHERE owner = ?", l.lease.Milliseconds(), l.table.owner); err != nil {
+		return nil, 0, err
+	}
+	relays, all, err := l.table.leases(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
 	mine := 0
 	for _, one := range all {
 		if one.owner == l.table.owner {
@@ -98,14 +113,7 @@ func (l *lanes) renew(ctx context.Context, lost func(lane int)) error {
 			free = append(free, one.lane)
 		}
 	}
-	fair := (message.Lanes + relays - 1) / max(relays, 1)
-	l.leave(mine - fair)
-	// Relays that begin together take different lanes.
-	rand.Shuffle(len(free), func(i, j int) { free[i], free[j] = free[j], free[i] })
-	for _, lane := range free[:min(len(free), max(fair-mine, 0))] {
-		err = errors.Join(err, l.take(ctx, lane))
-	}
-	return err
+	return free, mine - (message.Lanes+relays-1)/max(relays, 1), nil
 }
 
 // leave marks lanes so that so many leave.

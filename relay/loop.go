@@ -41,16 +41,20 @@ type loop struct {
 	done    chan struct{}
 
 	// Of the goroutine alone:
-	couriers  int       // that have rows
-	sent      []row     // accepted, to be deleted
-	failed    []failure // to be parked
-	apart     bool      // the last deletion has failed
+	couriers  int            // that have rows
+	busy      map[string]int // and of each route
+	sent      []row          // accepted, to be deleted
+	failed    []failure      // to be parked
+	apart     bool           // the last deletion has failed
+	resumed   []string       // routes whose keys need not wait any more
 	wants     [message.Lanes]int
+	sweeps    sweeps
 	first     int  // the lane to begin the next read with
 	more      bool // the last read has left rows
 	outages   map[string]*outage
 	nextRead  time.Time
 	nextRenew time.Time
+	nextClean time.Time    // of parked keys
 	worked    time.Time    // when a read last found rows
 	backoff   wait.Backoff // after a failure of the database
 	pausing   time.Time    // no statements until then
@@ -97,9 +101,15 @@ func (l *loop) turn() error {
 		}
 		l.nextRenew = now.Add(l.lanes.lease / 6)
 	}
+	l.shed()
 	written := l.write()
 	if written != nil {
 		written = fmt.Errorf("write the results of messages: %w", written)
+	}
+	if !time.Now().Before(l.nextClean) {
+		if err := l.clean(); err != nil {
+			return errors.Join(written, fmt.Errorf("unpark keys: %w", err))
+		}
 	}
 	if !time.Now().Before(l.nextRead) || l.more {
 		if err := l.read(); err != nil {
@@ -135,7 +145,12 @@ func (l *loop) remove(ctx context.Context) error {
 			l.sent = append(l.sent[1:], l.sent[0]) // the next try begins with the others
 			return err
 		}
-		l.window.release(l.sent[:n]...)
+		for _, r := range l.sent[:n] {
+			l.window.release(r)
+			if r.parked {
+				l.nextClean = time.Time{}
+			}
+		}
 		l.sent = l.sent[n:]
 	}
 	l.apart, l.sent = false, nil
@@ -153,10 +168,45 @@ func (l *loop) park(ctx context.Context) error {
 		l.window.release(f.row)
 		q := l.window.queues[f.sum]
 		q.failed = false
-		l.window.drop(q)
+		l.putBack(q)
 	}
 	l.failed = nil
 	return nil
+}
+
+// cleanPause is the time between two looks for keys that need not be parked any more.
+const cleanPause = time.Second
+
+// clean unparks keys.
+func (l *loop) clean() error {
+	began := time.Now()
+	if lanes := l.lanes.readable(); len(lanes) > 0 {
+		ctx, cancel := l.limited()
+		defer cancel()
+		for ; len(l.resumed) > 0; l.resumed = l.resumed[1:] {
+			if err := l.table.hasten(ctx, lanes, unavailable(l.resumed[0])); err != nil {
+				return err
+			}
+			l.sweeps.next = time.Time{}
+		}
+		changed, err := l.table.unpark(ctx, lanes)
+		if err != nil {
+			return err
+		}
+		for _, lane := range changed {
+			l.sweeps.forget(lane)
+		}
+	}
+	l.nextClean = time.Now().Add(max(cleanPause, sweepPause*time.Since(began)))
+	return nil
+}
+
+// putBack takes the waiting rows of a key out of hand. Only a sweep finds them again.
+func (l *loop) putBack(q *queue) {
+	if len(q.waiting) > 0 {
+		l.sweeps.forget(q.lane)
+	}
+	l.window.drop(q)
 }
 
 func (l *loop) renew() error {
@@ -186,7 +236,7 @@ func (l *loop) lose(lane int) {
 			q.stale = true
 			l.lanes.stale[lane]++
 		}
-		l.window.drop(q)
+		l.putBack(q)
 	}
 }
 
@@ -194,7 +244,7 @@ func (l *loop) lose(lane int) {
 func (l *loop) leave() {
 	for _, q := range l.window.queues {
 		if l.lanes.leaving[q.lane] {
-			l.window.drop(q)
+			l.putBack(q)
 		}
 	}
 }
@@ -203,7 +253,8 @@ func (l *loop) leave() {
 // them.
 func (l *loop) read() error {
 	began := time.Now()
-	wants := l.plan()
+	sweep := l.sweeps.due()
+	wants := l.plan(sweep)
 	l.more = false
 	l.schedule(began)
 	if len(wants) == 0 {
@@ -211,16 +262,34 @@ func (l *loop) read() error {
 	}
 	ctx, cancel := l.limited()
 	defer cancel()
-	rows, cut, err := l.table.read(ctx, wants, l.cfg.limits.bytes-l.window.bytes)
-	if err != nil || len(rows) == 0 {
+	var ends map[int]int64
+	if l.sweeps.slow {
+		ends = make(map[int]int64, len(wants))
+	}
+	rows, cut, err := l.table.read(ctx, wants, l.cfg.limits.bytes-l.window.bytes, ends)
+	if err != nil {
 		return err
 	}
-	if err := l.table.beat(ctx, l.lanes.lease); err != nil {
-		return err
+	if sweep {
+		l.sweeps.ended(time.Since(began), l.cfg.limits.slowSweep)
 	}
-	got := make(map[int]int, len(wants))
+	if len(rows) > 0 {
+		if err := l.table.beat(ctx, l.lanes.lease); err != nil {
+			return err
+		}
+		l.worked = began
+		l.schedule(began)
+	}
+	l.take(rows, wants, ends, cut)
+	return nil
+}
+
+// take takes rows in hand that were read, and notes what was seen of each lane.
+func (l *loop) take(rows []row, wants []want, ends map[int]int64, cut bool) {
+	got, last := make(map[int]int, len(wants)), make(map[int]int64, len(wants))
 	for _, r := range rows {
 		got[r.lane]++
+		last[r.lane] = r.id
 		l.window.add(r)
 	}
 	l.more = cut
@@ -231,10 +300,18 @@ func (l *loop) read() error {
 		if full {
 			l.wants[w.lane] = min(2*w.limit, maxWant)
 		}
+		switch term := l.lanes.terms[w.lane].Load(); {
+		case cut, ends == nil:
+			l.sweeps.forget(w.lane)
+		case full:
+			l.sweeps.saw(w.lane, last[w.lane], term)
+		default:
+			l.sweeps.saw(w.lane, max(w.after, ends[w.lane], last[w.lane]), term)
+		}
 	}
-	l.worked = began
-	l.schedule(began)
-	return nil
+	if cut {
+		l.sweeps.next = time.Time{}
+	}
 }
 
 func (l *loop) schedule(began time.Time) {
@@ -247,7 +324,7 @@ func (l *loop) schedule(began time.Time) {
 
 // plan shares the room between the lanes. If it does not last for all, the next read begins with
 // another lane.
-func (l *loop) plan() (wants []want) {
+func (l *loop) plan(sweep bool) (wants []want) {
 	room := l.cfg.limits.rows - l.window.rows
 	if l.window.bytes >= l.cfg.limits.bytes {
 		return nil
@@ -263,8 +340,14 @@ func (l *loop) plan() (wants []want) {
 			l.first = (l.first + n) % len(mine)
 			break
 		}
+		w := want{lane: lane, limit: limit, inHand: l.window.inHand(lane)}
+		if !sweep {
+			if w.after, w.on = l.sweeps.seen(lane, l.lanes.terms[lane].Load()); !w.on {
+				continue
+			}
+		}
 		room -= limit
-		wants = append(wants, want{lane: lane, limit: limit, inHand: l.window.inHand(lane)})
+		wants = append(wants, w)
 	}
 	return wants
 }
@@ -275,15 +358,17 @@ func (l *loop) dispatch() {
 		return
 	}
 	for _, q := range l.window.queues {
-		if l.couriers == l.cfg.limits.couriers {
-			return
+		if !q.ready() || !l.lanes.has(q.lane) || l.suspended(q.waiting[0].msg.Topic) > 0 {
+			continue
 		}
-		if q.busy || q.failed || len(q.waiting) == 0 || !l.lanes.has(q.lane) || l.suspended(q.waiting[0].msg.Topic) > 0 {
+		route, _ := routeOf(l.courier.routes, q.waiting[0].msg.Topic)
+		if l.busy[route.Topic] == l.cfg.limits.couriers { // a slow destination leaves the others theirs
 			continue
 		}
 		rows := q.waiting
-		q.waiting, q.busy = nil, true
+		q.waiting, q.busy, q.route = nil, true, route.Topic
 		l.couriers++
+		l.busy[route.Topic]++
 		term := l.lanes.terms[q.lane].Load()
 		go l.courier.carry(l.ctx, rows, term)
 	}
@@ -328,12 +413,13 @@ func (l *loop) handle(r result) {
 // end puts the rest of a courier's rows before those that were read since.
 func (l *loop) end(q *queue, rest []row) {
 	l.couriers--
+	l.busy[q.route]--
 	q.busy = false
 	q.waiting = append(slices.Clip(rest), q.waiting...)
 	if q.stale {
 		q.stale = false
 		l.lanes.stale[q.lane]--
-		l.window.drop(q)
+		l.putBack(q)
 		return
 	}
 	l.window.forget(q)
@@ -385,10 +471,23 @@ func (l *loop) rest() time.Duration {
 	return rest
 }
 
-// finish waits for the couriers, writes their results, and gives the lanes back.
+// finish waits for the couriers, writes their results, and gives the lanes back. Until then it keeps
+// them: others would send the messages that are under way.
 func (l *loop) finish() {
+	renew := time.NewTicker(l.lanes.lease / 6)
+	defer renew.Stop()
 	for l.couriers > 0 {
-		l.handle(<-l.results)
+		select {
+		case r := <-l.results:
+			l.handle(r)
+		case <-renew.C:
+			l.check(background.Do(l.cfg.Logger, "renew lanes", func() error {
+				ctx, cancel := l.limited()
+				defer cancel()
+				_, _, err := l.lanes.keep(ctx, l.lose)
+				return err
+			}))
+		}
 	}
 	err := background.Do(l.cfg.Logger, "end the relay", func() error {
 		written := l.write()

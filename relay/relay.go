@@ -51,6 +51,7 @@ func newLoop(closing context.Context, cfg Config, t table, m *metrics) *loop {
 		results: make(chan result, cfg.limits.rows),
 		done:    make(chan struct{}),
 		outages: make(map[string]*outage),
+		busy:    make(map[string]int),
 		backoff: wait.Backoff{Min: minPause, Max: maxPause},
 	}
 	l.ctx, l.stop = context.WithCancel(context.Background())

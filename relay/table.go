@@ -89,14 +89,17 @@ func (r row) size() int { return len(r.msg.Body) + len(r.headers) + 512 }
 type want struct {
 	lane, limit int
 	inHand      []int64
+	on          bool  // only rows that are behind an id, and whose keys are not parked
+	after       int64 // that id
 }
 
 // errFull ends a read: the rest does not fit.
 var errFull = errors.New("relay: window is full")
 
 // read returns the rows of some lanes whose keys are not parked, in their order, and reports
-// whether it has left some for want of room.
-func (t table) read(ctx context.Context, wants []want, room int) (rows []row, cut bool, err error) {
+// whether it has left some for want of room. If ends is not nil, it gets the highest id of each lane
+// that has rows, at a time before the read.
+func (t table) read(ctx context.Context, wants []want, room int, ends map[int]int64) (rows []row, cut bool, err error) {
 	parts := make([]string, len(wants))
 	for n, w := range wants {
 		parts[n] = t.selection(w)
@@ -104,6 +107,9 @@ func (t table) read(ctx context.Context, wants []want, room int) (rows []row, cu
 	began := time.Now()
 	err = t.db.ReadCommitted().Read(ctx, func(c sqldb.Conn) error {
 		if err := t.plan(ctx, c); err != nil {
+			return err
+		}
+		if err := t.ends(ctx, c, wants, ends); err != nil {
 			return err
 		}
 		return sqldb.Query(ctx, c, t.sql(strings.Join(parts, " UNION ALL ")), nil, func(scan sqldb.Scan) error {
@@ -126,6 +132,25 @@ func (t table) read(ctx context.Context, wants []want, room int) (rows []row, cu
 	return rows, full, err
 }
 
+// ends sets the highest ids of lanes.
+func (t table) ends(ctx context.Context, c sqldb.Conn, wants []want, ends map[int]int64) error {
+	if ends == nil {
+		return nil
+	}
+	parts := make([]string, len(wants))
+	for n, w := range wants {
+		lane, order := t.lane(w.lane)
+		parts[n] = t.enclosed(fmt.Sprintf("SELECT m.lane, m.id FROM belay_message m WHERE m.lane %s ORDER BY %s LIMIT 1", lane, strings.ReplaceAll(order, ",", " DESC,")+" DESC"))
+	}
+	return sqldb.Query(ctx, c, strings.Join(parts, " UNION ALL "), nil, func(scan sqldb.Scan) error {
+		var lane int
+		var id int64
+		err := scan(&lane, &id)
+		ends[lane] = id
+		return err
+	})
+}
+
 // plan keeps PostgreSQL from sorting a whole lane. Its statistics are those of a moment when the
 // table was almost empty, as often as not: it would expect a handful of rows.
 func (t table) plan(ctx context.Context, c sqldb.Conn) error {
@@ -138,26 +163,39 @@ func (t table) plan(ctx context.Context, c sqldb.Conn) error {
 		", set_config('enable_seqscan'"+off+", set_config('enable_hashjoin'"+off+", set_config('enable_mergejoin'"+off+")").Scan(&none)
 }
 
-// selection is a query for rows of one lane. The lane is a range, since PostgreSQL would else know
-// that the order of the primary key is right, too, and search all lanes for rows of this one.
+// selection is a query for rows of one lane.
 func (t table) selection(w want) string {
-	lane, order := fmt.Sprintf("= %d", w.lane), "m.id"
-	if t.db.Name == "postgres" {
-		lane, order = fmt.Sprintf("BETWEEN %d AND %d", w.lane, w.lane), "m.lane, m.id"
-	}
+	lane, order := t.lane(w.lane)
 	apart := ""
 	if len(w.inHand) > 0 {
 		apart = " AND m.id NOT IN (" + numbers(w.inHand) + ")"
 	}
-	s := fmt.Sprintf(`SELECT m.id, m.lane, m.key_sum, m.message_id, m.message_key, m.topic, m.headers, m."body", m.created_at, {now} - m.created_at, `+
+	free := fmt.Sprintf("(p.key_sum IS NULL OR p.dead = 0 AND NOT (p.retry_at BETWEEN {now} + 1 AND {now} + %d))", longest.Milliseconds())
+	if w.on {
+		free = fmt.Sprintf("m.id > %d AND p.key_sum IS NULL", w.after)
+	}
+	return t.enclosed(fmt.Sprintf(`SELECT m.id, m.lane, m.key_sum, m.message_id, m.message_key, m.topic, m.headers, m."body", m.created_at, {now} - m.created_at, `+
 		`CASE WHEN p.message_id = m.message_id THEN p.attempts ELSE 0 END, CASE WHEN p.key_sum IS NULL THEN 0 ELSE 1 END `+
 		`FROM belay_message m LEFT JOIN belay_parked p ON p.key_sum = m.key_sum `+
-		`WHERE m.lane %s%s AND (p.key_sum IS NULL OR p.dead = 0 AND NOT (p.retry_at BETWEEN {now} + 1 AND {now} + %d)) `+
-		`ORDER BY %s LIMIT %d`, lane, apart, longest.Milliseconds(), order, w.limit)
-	if t.db.Name == "sqlite" { // it knows no parentheses there
-		return "SELECT * FROM (" + s + ")"
+		`WHERE m.lane %s%s AND %s ORDER BY %s LIMIT %d`, lane, apart, free, order, w.limit))
+}
+
+// lane returns the condition for rows of a lane, and their order. The lane is a range, since
+// PostgreSQL would else know that the order of the primary key is right, too, and search all lanes
+// for rows of this one.
+func (t table) lane(n int) (condition, order string) {
+	if t.db.Name == "postgres" {
+		return fmt.Sprintf("BETWEEN %d AND %d", n, n), "m.lane, m.id"
 	}
-	return "(" + s + ")"
+	return fmt.Sprintf("= %d", n), "m.id"
+}
+
+// enclosed returns a part of a UNION.
+func (t table) enclosed(query string) string {
+	if t.db.Name == "sqlite" { // it knows no parentheses there
+		return "SELECT * FROM (" + query + ")"
+	}
+	return "(" + query + ")"
 }
 
 func (r *row) scan(scan sqldb.Scan) error {
@@ -235,56 +273,26 @@ func (f failure) tried() int {
 	return f.attempts
 }
 
-// remove deletes rows that were accepted, and what parks their keys in their name: another relay may
-// have parked one since it was read. The message ids exclude a row whose id was given out again: at
-// worst the condition matches one of these messages under the id of another. COALESCE keeps the
-// database from using the index on message_id, by which relays could deadlock.
-//
-// A relay that is paused in the middle holds up nobody: on MySQL this is one statement, which a scan
-// of the table would make wait for messages that are not committed yet, and PostgreSQL ends the
-// transaction. There one statement would not see what was parked since it began.
+// remove deletes rows that were accepted. The message ids exclude a row whose id was given out again:
+// at worst the condition matches one of these messages under the id of another. COALESCE keeps the
+// database from using the index on message_id, by which relays could deadlock. A scan of the table
+// would wait for messages that are not committed yet.
 func (t table) remove(ctx context.Context, done []row) error {
 	ids := make([]int64, len(done))
-	args := make([]any, 0, 2*len(done))
+	args := make([]any, len(done))
 	for n, r := range done {
-		ids[n] = r.id
-		args = append(args, r.msg.ID)
+		ids[n], args[n] = r.id, r.msg.ID
 	}
-	marks := sqldb.List("?", ", ", len(done))
-	these := "m.id IN (" + numbers(ids) + ") AND COALESCE(m.message_id, '') IN (" + marks + ")"
-	if t.db.Name == "mysql" {
-		_, err := t.db.ReadCommitted().Exec(ctx, "DELETE m, p FROM belay_message m FORCE INDEX (PRIMARY) "+
-			"LEFT JOIN belay_parked p ON p.key_sum = m.key_sum AND p.message_id = m.message_id WHERE "+these, args...)
-		return err
+	from := "DELETE FROM belay_message "
+	if t.db.Name == "mysql" { // only a DELETE of several tables takes FORCE INDEX
+		from = "DELETE belay_message FROM belay_message FORCE INDEX (PRIMARY) "
 	}
-	return t.db.InTx(ctx, func(c sqldb.Conn) error {
-		if err := t.endIdle(ctx, c); err != nil {
-			return err
-		}
-		if _, err := c.ExecContext(ctx, "DELETE FROM belay_message AS m WHERE "+these, args...); err != nil {
-			return err
-		}
-		for _, r := range done {
-			args = append(args, r.sum[:])
-		}
-		_, err := c.ExecContext(ctx, "DELETE FROM belay_parked WHERE message_id IN ("+marks+") AND key_sum IN ("+marks+")", args...)
-		return err
-	})
-}
-
-// endIdle lets PostgreSQL end the transaction of a relay that is paused in it. SQLite has no server
-// that could.
-func (t table) endIdle(ctx context.Context, c sqldb.Conn) error {
-	if t.db.Name != "postgres" {
-		return nil
-	}
-	_, err := c.ExecContext(ctx, "SET LOCAL idle_in_transaction_session_timeout = '10s'")
+	_, err := t.exec(ctx, from+"WHERE id IN ("+numbers(ids)+") AND COALESCE(message_id, '') IN ("+sqldb.List("?", ", ", len(done))+")", args...)
 	return err
 }
 
-// park parks the keys of rows that were not accepted, in one statement. A relay whose lane has gone
-// to another one parks nothing, since that one may have sent the message: no lane is taken, and no
-// message deleted, before the keys are parked.
+// park parks the keys of rows that were not accepted. A relay whose lane has gone to another one parks
+// nothing, since that one may have sent the message; if it does at the same time, unpark ends it.
 func (t table) park(ctx context.Context, failed []failure) error {
 	var rows strings.Builder
 	args := make([]any, 0, 2*len(failed)+1)
@@ -302,31 +310,54 @@ func (t table) park(ctx context.Context, failed []failure) error {
 	for _, f := range failed {
 		args = append(args, f.msg.ID)
 	}
-	args = append(args, t.owner)
-	join, lock, update, value := "JOIN belay_message m ON m.id = f.id JOIN belay_lane l ON l.lane = m.lane", "", "ON CONFLICT (key_sum) DO UPDATE SET", "excluded.%s"
-	switch t.db.Name {
-	case "postgres":
-		lock = "FOR UPDATE OF m, l "
-	case "mysql":
-		join = "STRAIGHT_JOIN belay_message m FORCE INDEX (PRIMARY) ON m.id = f.id STRAIGHT_JOIN belay_lane l FORCE INDEX (PRIMARY) ON l.lane = m.lane"
-		lock, update, value = "FOR UPDATE ", "ON DUPLICATE KEY UPDATE", "VALUES(%s)"
+	join, update, value := "JOIN", "ON CONFLICT (key_sum) DO UPDATE SET", "excluded.%s"
+	if t.db.Name == "mysql" {
+		join, update, value = "STRAIGHT_JOIN", "ON DUPLICATE KEY UPDATE", "VALUES(%s)"
 	}
 	columns := []string{"message_id", "attempts", "retry_at", "dead", "reason"}
 	for n, c := range columns {
 		columns[n] = c + " = " + fmt.Sprintf(value, c)
 	}
-	_, err := t.db.ReadCommitted().Exec(ctx, t.sql("INSERT INTO belay_parked (key_sum, lane, message_id, attempts, retry_at, dead, reason) "+
-		"SELECT m.key_sum, m.lane, m.message_id, f.attempts, f.retry_at, f.dead, f.reason FROM ("+rows.String()+") f "+join+
-		" WHERE m.message_id IN ("+sqldb.List("?", ", ", len(failed))+") AND l.owner = ? "+lock+update+" "+strings.Join(columns, ", ")), args...)
+	_, err := t.exec(ctx, "INSERT INTO belay_parked (key_sum, lane, message_id, attempts, retry_at, dead, reason) "+
+		"SELECT m.key_sum, m.lane, m.message_id, f.attempts, f.retry_at, f.dead, f.reason FROM ("+rows.String()+") f "+
+		join+" belay_message m ON m.id = f.id "+join+" belay_lane l ON l.lane = m.lane "+
+		"WHERE m.message_id IN ("+sqldb.List("?", ", ", len(failed))+") AND l.owner = ? "+update+" "+strings.Join(columns, ", "), append(args, t.owner)...)
 	return err
 }
-func numbers(ids []int64) string {
+
+// unpark ends what parks keys of some lanes in the name of messages that are gone: they were sent, or
+// dropped. It returns the lanes in which it has, or may have. Nothing else unparks a key, so that a
+// relay that reads on behind an id misses no row. The relay has the lanes while that happens.
+func (t table) unpark(ctx context.Context, lanes []int) (changed []int, err error) {
+	const gone = "NOT EXISTS (SELECT 1 FROM belay_message m WHERE m.message_id = belay_parked.message_id)"
+	err = t.db.Query(ctx, "SELECT DISTINCT lane FROM belay_parked WHERE lane IN ("+numbers(lanes)+") AND "+gone, nil, func(scan sqldb.Scan) error {
+		var lane int
+		err := scan(&lane)
+		changed = append(changed, lane)
+		return err
+	})
+	if err != nil || len(changed) == 0 {
+		return nil, err
+	}
+	lock := map[string]string{"mysql": " LOCK IN SHARE MODE", "postgres": " FOR SHARE"}[t.db.Name]
+	_, err = t.exec(ctx, "DELETE FROM belay_parked WHERE lane IN ("+numbers(changed)+") AND "+gone+
+		" AND EXISTS (SELECT 1 FROM belay_lane l WHERE l.lane = belay_parked.lane AND l.owner = ?"+lock+")", t.owner)
+	return changed, err
+}
+
+// hasten ends the pauses of keys that wait for a route. Its topic is the reason.
+func (t table) hasten(ctx context.Context, lanes []int, route string) error {
+	_, err := t.exec(ctx, "UPDATE belay_parked SET retry_at = {now} WHERE lane IN ("+numbers(lanes)+") AND dead = 0 AND reason = ? AND retry_at > {now}", route)
+	return err
+}
+
+func numbers[N int | int64](list []N) string {
 	var b strings.Builder
-	for n, id := range ids {
+	for n, one := range list {
 		if n > 0 {
 			b.WriteByte(',')
 		}
-		b.WriteString(strconv.FormatInt(id, 10))
+		b.WriteString(strconv.FormatInt(int64(one), 10))
 	}
 	return b.String()
 }

@@ -20,10 +20,14 @@ type queue struct {
 	sum     message.Sum
 	lane    int
 	waiting []row
-	busy    bool // a courier has rows
-	failed  bool // a row was not accepted, and that is not written yet: nothing is sent
-	stale   bool // the lane was lost while a courier had rows
+	busy    bool   // a courier has rows
+	route   string // of the courier
+	failed  bool   // a row was not accepted, and that is not written yet: nothing is sent
+	stale   bool   // the lane was lost while a courier had rows
 }
+
+// ready reports whether a courier can have the rows.
+func (q *queue) ready() bool { return !q.busy && !q.failed && len(q.waiting) > 0 }
 
 func newWindow() *window {
 	w := &window{queues: make(map[message.Sum]*queue)}

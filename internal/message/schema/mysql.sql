@@ -30,7 +30,8 @@ CREATE TABLE IF NOT EXISTS belay_relay (
   until_ms BIGINT      NOT NULL, -- since 1970; it lives until then
   PRIMARY KEY (owner)
 ) ENGINE = InnoDB;
--- Keys whose messages wait, since the first of them was not accepted.
+-- Keys whose messages wait, since the first of them was not accepted. A row whose message is gone
+-- counts until the relay of its lane deletes it, a second later.
 CREATE TABLE IF NOT EXISTS belay_parked (
   key_sum    BINARY(16)   NOT NULL,
   lane       SMALLINT     NOT NULL,

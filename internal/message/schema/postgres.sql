@@ -26,7 +26,8 @@ CREATE TABLE IF NOT EXISTS belay_relay (
   beats    BIGINT      NOT NULL, -- grows with each write
   until_ms BIGINT      NOT NULL -- since 1970; it lives until then
 );
--- Keys whose messages wait, since the first of them was not accepted.
+-- Keys whose messages wait, since the first of them was not accepted. A row whose message is gone
+-- counts until the relay of its lane deletes it, a second later.
 CREATE TABLE IF NOT EXISTS belay_parked (
   key_sum    BYTEA        NOT NULL PRIMARY KEY,
   lane       SMALLINT     NOT NULL,

@@ -1,0 +1,134 @@
+package relay_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/internal/message"
+	"github.com/belaygo/belay/internal/testdb"
+	"github.com/belaygo/belay/internal/testwait"
+	"github.com/belaygo/belay/relay"
+)
+
+// topic is the nth message of a key, with a topic.
+func topic(topic, key string, n int) message.Row {
+	r := row(key, n)
+	r.Topic = topic
+	return r
+}
+
+// More messages than a relay has in hand, whose destination is away, leave room for other routes.
+// They are sent, each once and in order, when it is back.
+func TestOutageOfOneRoute(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *gorm.DB) {
+		const keys, each = 60, 40
+		var away, other recorder
+		away.failWith(func(relay.Message) error { return relay.ErrUnavailable })
+		for n := range each {
+			var rows []message.Row
+			for k := range keys {
+				rows = append(rows, topic("away", fmt.Sprintf("away:%d", k), n))
+			}
+			store(t, db, rows...)
+		}
+		start(t, db, relay.WithPause(relay.Quick(relay.Config{Routes: []relay.Route{{Topic: "away", To: &away}, {Topic: relay.Others, To: &other}}}), time.Hour))
+		testwait.Until(t, "the destination is tried", func() bool { return len(away.tries()) > 0 })
+		for n := range 20 {
+			store(t, db, row(fmt.Sprintf("other:%d", n), 0))
+			testwait.Until(t, "the other route's message is sent", func() bool { return len(other.ids()) == n+1 })
+		}
+		for _, w := range list(t, db) {
+			if w.Attempts != 0 || w.Dead {
+				t.Errorf("the outage counts: %+v", w)
+			}
+		}
+		away.failWith(nil)
+		emptied(t, db)
+		for k := range keys {
+			key := fmt.Sprintf("away:%d", k)
+			if got := of(away.ids(), key); !slices.Equal(got, idsOf(key, each)) {
+				t.Errorf("sent: %v", got)
+			}
+		}
+	})
+}
+
+// A route whose calls hang keeps no other one waiting.
+func TestHangingRoute(t *testing.T) {
+	t.Parallel()
+	db := openSQLite(t)
+	for k := range 300 {
+		store(t, db, topic("hangs", fmt.Sprint(k), 0))
+	}
+	end := make(chan struct{})
+	defer close(end)
+	var other recorder
+	start(t, db, relay.Quick(relay.Config{Routes: []relay.Route{
+		{Topic: "hangs", Until: time.Hour, Handle: func(context.Context, relay.Message) error { <-end; return nil }},
+		{Topic: relay.Others, To: &other},
+	}}))
+	for n := range 20 {
+		store(t, db, row("other", n))
+		testwait.Until(t, "the other route's message is sent", func() bool { return len(other.ids()) == n+1 })
+	}
+}
+
+// Whatever is refused, retried and dropped meanwhile: the messages of a key that are sent are sent in
+// their order, also by relays that do not read what they have seen.
+func TestOrderOfDecisions(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *gorm.DB) {
+		const keys, each = 8, 60
+		var r recorder
+		r.failWith(func(relay.Message) error {
+			switch rand.IntN(12) {
+			case 0:
+				return errors.New("no")
+			case 1:
+				return relay.ErrRejected
+			}
+			return nil
+		})
+		cfg := relay.WithSlowSweeps(to(&r))
+		start(t, db, cfg)
+		start(t, db, cfg)
+		dropped := make(map[string]bool)
+		decide := func() {
+			for _, w := range list(t, db) {
+				if !w.Dead {
+					continue
+				}
+				if rand.IntN(2) == 0 {
+					testdb.WantNil(t, relay.Retry(bg, db, w.ID))
+					continue
+				}
+				testdb.WantNil(t, relay.Drop(bg, db, w.ID))
+				dropped[w.ID] = true
+			}
+		}
+		for n := range each {
+			var rows []message.Row
+			for k := range keys {
+				rows = append(rows, row(fmt.Sprint(k), n))
+			}
+			store(t, db, rows...)
+			decide()
+		}
+		testwait.Until(t, "no message is left", func() bool { decide(); return count(t, db, "belay_message") == 0 })
+		for k := range keys {
+			key := fmt.Sprint(k)
+			want := slices.DeleteFunc(idsOf(key, each), func(id string) bool { return dropped[id] })
+			if got := of(r.ids(), key); !slices.Equal(got, want) {
+				t.Errorf("sent %v, want %v", got, want)
+			}
+		}
+	})
+}
