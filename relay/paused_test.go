@@ -35,7 +35,7 @@ func TestPausedBehindStatement(t *testing.T) {
 			t.Parallel()
 			eachPlace(t, func(t *testing.T, p place) {
 				store(t, p.db, append(rowsOf("a", 3), rowsOf("b", 3)...)...)
-				paused := p.relay(t, childStop+"="+statement, childBad+"=b/0")
+				paused := p.begin(t, childStop+"="+statement, childBad+"=b/0")
 				testwait.Until(t, "it is paused", func() bool { return isPaused(t, paused) })
 				p.relay(t)
 				emptied(t, p.db)

@@ -105,9 +105,15 @@ func eachPlace(t *testing.T, f func(t *testing.T, p place)) {
 // relay starts a relay in a process of its own.
 func (p place) relay(tb testing.TB, env ...string) *testproc.Process {
 	tb.Helper()
-	process := testproc.Start(tb, "relay", testproc.Self(append(env, childDSN+"="+p.dsn, childKind+"="+p.kind, childFile+"="+p.file)...))
+	process := p.begin(tb, env...)
 	process.Await("a relay", func(line string) bool { return line == "relays" })
 	return process
+}
+
+// begin is relay for one that may be paused at once.
+func (p place) begin(tb testing.TB, env ...string) *testproc.Process {
+	tb.Helper()
+	return testproc.Start(tb, "relay", testproc.Self(append(env, childDSN+"="+p.dsn, childKind+"="+p.kind, childFile+"="+p.file)...))
 }
 
 // sent returns the ids in the order in which they were sent.
