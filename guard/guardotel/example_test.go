@@ -60,7 +60,7 @@ func openDB() (db *gorm.DB, done func()) {
 	if err != nil {
 		log.Fatal(err)
 	}
-	db, err = gorm.Open(sqlite.Dialector{DriverName: "sqlite", DSN: filepath.Join(dir, "orders.db")}, &gorm.Config{})
+	db, err = gorm.Open(sqlite.Dialector{DriverName: "sqlite", DSN: "file:" + filepath.Join(dir, "orders.db") + "?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)"}, &gorm.Config{})
 	if err != nil {
 		log.Fatal(err)
 	}
