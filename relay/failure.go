@@ -77,12 +77,23 @@ func (l *loop) suspend(topic string, err error) {
 	}
 }
 
-// resume ends the outage of a topic's route.
-func (l *loop) resume(topic string) {
-	if len(l.outages) == 0 {
-		return
+// maxStrikes is how often a destination may be unavailable to one message, and not to those after it.
+const maxStrikes = 3
+
+// blames reports whether a message finds its destination unavailable that others find available: the
+// message is at fault, such as one at which the destination crashes.
+func (l *loop) blames(r *row) bool {
+	route, _ := routeOf(l.courier.routes, r.msg.Topic)
+	if n := l.accepted[route.Topic]; r.strikes == 0 || n > r.accepted {
+		r.strikes, r.accepted = r.strikes+1, n
 	}
+	return r.strikes > maxStrikes
+}
+
+// resume notes that the route of a topic has accepted a message, and ends its outage.
+func (l *loop) resume(topic string) {
 	route, _ := routeOf(l.courier.routes, topic)
+	l.accepted[route.Topic]++
 	if o := l.outages[route.Topic]; o != nil {
 		delete(l.outages, route.Topic)
 		l.cfg.Logger.Info("destination of messages is available", "route", route.Topic)

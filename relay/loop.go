@@ -52,6 +52,7 @@ type loop struct {
 	first     int  // the lane to begin the next read with
 	more      bool // the last read has left rows
 	outages   map[string]*outage
+	accepted  map[string]int64 // messages, of each route
 	nextRead  time.Time
 	nextRenew time.Time
 	nextClean time.Time    // of parked keys
@@ -395,7 +396,7 @@ func (l *loop) handle(r result) {
 			l.metrics.sent.Inc()
 			l.sent = append(l.sent, r.row)
 			l.resume(r.row.msg.Topic)
-		case errors.Is(r.err, ErrUnavailable):
+		case errors.Is(r.err, ErrUnavailable) && !l.blames(&r.row):
 			l.suspend(r.row.msg.Topic, r.err)
 			rest = append([]row{r.row}, rest...)
 		case l.ctx.Err() != nil: // Close has ended the call

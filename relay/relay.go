@@ -47,12 +47,13 @@ func New(db *gorm.DB, cfg Config) (*Relay, error) {
 func newLoop(closing context.Context, cfg Config, t table, m *metrics) *loop {
 	l := &loop{
 		cfg: cfg, table: t, metrics: m, window: newWindow(),
-		lanes:   newLanes(t, cfg.limits.lease),
-		results: make(chan result, cfg.limits.rows),
-		done:    make(chan struct{}),
-		outages: make(map[string]*outage),
-		busy:    make(map[string]int),
-		backoff: wait.Backoff{Min: minPause, Max: maxPause},
+		lanes:    newLanes(t, cfg.limits.lease),
+		results:  make(chan result, cfg.limits.rows),
+		done:     make(chan struct{}),
+		outages:  make(map[string]*outage),
+		busy:     make(map[string]int),
+		accepted: make(map[string]int64),
+		backoff:  wait.Backoff{Min: minPause, Max: maxPause},
 	}
 	l.ctx, l.stop = context.WithCancel(context.Background())
 	routes := make(map[string]Route, len(cfg.Routes))

@@ -33,7 +33,8 @@ type Message struct {
 // A Publisher takes messages to a broker. It must return nil only when the message is safe there,
 // and must return when ctx ends. It is called by several goroutines at once.
 //
-// After an error that matches ErrUnavailable, nothing is sent to the publisher for a moment. An
+// After an error that matches ErrUnavailable, nothing is sent to the publisher for a moment; if only
+// one message meets such errors, and others are accepted in between, it counts as not accepted. An
 // error that matches ErrRejected makes the message a dead letter. After any other error the
 // message is tried again, and the others of its key wait.
 type Publisher interface {

@@ -132,3 +132,25 @@ func TestOrderOfDecisions(t *testing.T) {
 		}
 	})
 }
+
+// A message at which its destination breaks is listed, and the others are sent.
+func TestMessageIsTheOutage(t *testing.T) {
+	t.Parallel()
+	db := openSQLite(t)
+	var r recorder
+	r.failWith(func(m relay.Message) error {
+		if m.ID == "bad/0" {
+			return relay.ErrUnavailable
+		}
+		return nil
+	})
+	start(t, db, to(&r))
+	store(t, db, row("bad", 0))
+	n := 0
+	testwait.Until(t, "the message is listed", func() bool {
+		store(t, db, row("sound", n))
+		n++
+		return len(list(t, db)) == 1 && list(t, db)[0].Attempts > 0
+	})
+	testwait.Until(t, "the others are sent", func() bool { return len(r.ids()) == n })
+}

@@ -81,6 +81,8 @@ type row struct {
 	attempts int
 	parked   bool  // the key has a row in belay_parked
 	bad      error // the row is not as Insert writes it
+	strikes  int   // see blames
+	accepted int64 // by its route, at the last strike
 }
 
 func (r row) size() int { return len(r.msg.Body) + len(r.headers) + 512 }

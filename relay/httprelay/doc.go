@@ -12,7 +12,7 @@
 // httpguard lets the request take effect once.
 //
 // A message is accepted by an answer of 200 to 299. Answers of 429 and 503, and a connection that
-// fails, pause the whole route. The message becomes a dead letter by 410 and 413. After any other
+// fails or is not made within 5 seconds, pause the whole route. The message becomes a dead letter by 410 and 413. After any other
 // answer, and one that does not come in time, it is tried again, and the others of its key wait.
 // Redirects are not followed.
 package httprelay

@@ -126,6 +126,18 @@ func TestNoAnswer(t *testing.T) {
 	}
 }
 
+// Nor does one that the client's own limit has cut.
+func TestNoAnswerWithinTheClientsLimit(t *testing.T) {
+	t.Parallel()
+	over := make(chan struct{})
+	url := serve(t, func(http.ResponseWriter, *http.Request) { <-over })
+	defer close(over)
+	p := open(t, url, httprelay.Config{Client: &http.Client{Timeout: 50 * time.Millisecond}})
+	if err := p.Publish(bg, relay.Message{ID: "1"}); err == nil || errors.Is(err, relay.ErrUnavailable) {
+		t.Errorf("error is %v", err)
+	}
+}
+
 func TestConfig(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ url, source string }{{"ftp://host", "/a"}, {"http://", "/a"}, {"http://host", ""}, {"http://host", "%zz"}, {"\x7f", "/a"}} {

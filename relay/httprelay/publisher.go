@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"time"
 
@@ -62,8 +64,9 @@ func New(address string, cfg Config) (*Publisher, error) {
 
 func newTransport() *http.Transport {
 	const connections = 64
+	dialer := net.Dialer{Timeout: 5 * time.Second} // a host that does not answer is unavailable
 	return &http.Transport{
-		Proxy: http.ProxyFromEnvironment, MaxConnsPerHost: connections, MaxIdleConnsPerHost: connections,
+		Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, MaxConnsPerHost: connections, MaxIdleConnsPerHost: connections,
 		IdleConnTimeout: 30 * time.Second, TLSHandshakeTimeout: 10 * time.Second,
 	}
 }
@@ -78,7 +81,7 @@ func (p *Publisher) Publish(ctx context.Context, m relay.Message) error {
 	p.describe(req.Header, m)
 	res, err := p.client.Do(req)
 	switch {
-	case err != nil && ctx.Err() != nil:
+	case err != nil && (ctx.Err() != nil || timedOut(err)):
 		return fmt.Errorf("httprelay: no answer: %w", err)
 	case err != nil:
 		return fmt.Errorf("httprelay: %w (%w)", err, relay.ErrUnavailable)
@@ -86,6 +89,16 @@ func (p *Publisher) Publish(ctx context.Context, m relay.Message) error {
 	defer res.Body.Close()
 	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, maxAnswer)) // the status has decided
 	return judge(res.StatusCode)
+}
+
+// timedOut reports whether a request was sent, or may have been, and the client's own limit has ended
+// the wait for an answer: the message may be at fault.
+func timedOut(err error) bool {
+	var network *net.OpError
+	if errors.As(err, &network) && network.Op == "dial" {
+		return false
+	}
+	return os.IsTimeout(err)
 }
 
 // describe sets the attributes of a message. A header of the message is an attribute if its name can
