@@ -45,3 +45,9 @@ func WithSlowSweeps(cfg Config) Config {
 	cfg.limits.slowSweep = 1
 	return cfg
 }
+
+// WithRoom returns cfg with another bound of the bytes in hand.
+func WithRoom(cfg Config, bytes int) Config {
+	cfg.limits.bytes = bytes
+	return cfg
+}

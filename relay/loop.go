@@ -49,6 +49,7 @@ type loop struct {
 	resumed   []string       // routes whose keys need not wait any more
 	wants     [message.Lanes]int
 	sweeps    sweeps
+	rowSize   int  // expected
 	first     int  // the lane to begin the next read with
 	more      bool // the last read has left rows
 	outages   map[string]*outage
@@ -188,7 +189,9 @@ func (l *loop) clean() error {
 			if err := l.table.hasten(ctx, lanes, unavailable(l.resumed[0])); err != nil {
 				return err
 			}
-			l.sweeps.next = time.Time{}
+			for _, lane := range lanes {
+				l.sweeps.hasten(lane)
+			}
 		}
 		changed, err := l.table.unpark(ctx, lanes)
 		if err != nil {
@@ -254,8 +257,7 @@ func (l *loop) leave() {
 // them.
 func (l *loop) read() error {
 	began := time.Now()
-	sweep := l.sweeps.due()
-	wants := l.plan(sweep)
+	wants := l.plan()
 	l.more = false
 	l.schedule(began)
 	if len(wants) == 0 {
@@ -264,15 +266,18 @@ func (l *loop) read() error {
 	ctx, cancel := l.limited()
 	defer cancel()
 	var ends map[int]int64
-	if l.sweeps.slow {
+	if slices.ContainsFunc(wants, func(w want) bool { return l.sweeps[w.lane].slow }) {
 		ends = make(map[int]int64, len(wants))
 	}
 	rows, cut, err := l.table.read(ctx, wants, l.cfg.limits.bytes-l.window.bytes, ends)
+	l.expect(rows, err)
 	if err != nil {
 		return err
 	}
-	if sweep {
-		l.sweeps.ended(time.Since(began), l.cfg.limits.slowSweep)
+	for _, w := range wants {
+		if !w.on {
+			l.sweeps.ended(w.lane, time.Since(began), l.cfg.limits.slowSweep)
+		}
 	}
 	if len(rows) > 0 {
 		if err := l.table.beat(ctx, l.lanes.lease); err != nil {
@@ -283,6 +288,21 @@ func (l *loop) read() error {
 	}
 	l.take(rows, wants, ends, cut)
 	return nil
+}
+
+// expect notes how large the rows of the next read may be: what does not fit would be read for
+// nothing. After an error it expects the largest.
+func (l *loop) expect(rows []row, err error) {
+	size := 0
+	for _, r := range rows {
+		size += r.size()
+	}
+	switch {
+	case err != nil:
+		l.rowSize = message.MaxBody
+	case len(rows) > 0:
+		l.rowSize = max(size/len(rows), l.rowSize/4)
+	}
 }
 
 // take takes rows in hand that were read, and notes what was seen of each lane.
@@ -302,16 +322,16 @@ func (l *loop) take(rows []row, wants []want, ends map[int]int64, cut bool) {
 			l.wants[w.lane] = min(2*w.limit, maxWant)
 		}
 		switch term := l.lanes.terms[w.lane].Load(); {
-		case cut, ends == nil:
+		case cut:
+			l.sweeps.forget(w.lane)
+			l.sweeps.hasten(w.lane)
+		case ends == nil:
 			l.sweeps.forget(w.lane)
 		case full:
 			l.sweeps.saw(w.lane, last[w.lane], term)
 		default:
 			l.sweeps.saw(w.lane, max(w.after, ends[w.lane], last[w.lane]), term)
 		}
-	}
-	if cut {
-		l.sweeps.next = time.Time{}
 	}
 }
 
@@ -325,11 +345,12 @@ func (l *loop) schedule(began time.Time) {
 
 // plan shares the room between the lanes. If it does not last for all, the next read begins with
 // another lane.
-func (l *loop) plan(sweep bool) (wants []want) {
-	room := l.cfg.limits.rows - l.window.rows
-	if l.window.bytes >= l.cfg.limits.bytes {
+func (l *loop) plan() (wants []want) {
+	bytes := l.cfg.limits.bytes - l.window.bytes
+	if bytes <= 0 {
 		return nil
 	}
+	room := min(l.cfg.limits.rows-l.window.rows, 1+bytes/l.rowSize)
 	mine := l.lanes.readable()
 	for n := range mine {
 		lane := mine[(l.first+n)%len(mine)]
@@ -342,7 +363,7 @@ func (l *loop) plan(sweep bool) (wants []want) {
 			break
 		}
 		w := want{lane: lane, limit: limit, inHand: l.window.inHand(lane)}
-		if !sweep {
+		if !l.sweeps.due(lane) {
 			if w.after, w.on = l.sweeps.seen(lane, l.lanes.terms[lane].Load()); !w.on {
 				continue
 			}

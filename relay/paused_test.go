@@ -4,10 +4,12 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"net"
 	"os"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -73,6 +75,34 @@ func TestLockedMessage(t *testing.T) {
 	})
 }
 
+// Bodies that do not fit into what a relay has in hand are not read again and again.
+func TestLargeBodies(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, p place) {
+		const n, size = 100, 256 << 10
+		for i := range n {
+			r := row("a", i)
+			r.Key, r.Body = "", make([]byte, size)
+			store(t, p.db, r)
+		}
+		var read atomic.Int64
+		c, err := connector(p.kind, p.dsn, &read)
+		testdb.WantNil(t, err)
+		db, err := openOn(p.kind, c)
+		testdb.WantNil(t, err)
+		pool, err := db.DB()
+		testdb.WantNil(t, err)
+		defer pool.Close()
+		var r recorder
+		running := start(t, db, relay.WithRoom(to(&r), 8*size))
+		emptied(t, p.db)
+		testdb.WantNil(t, running.Close(bg))
+		if read.Load() > 3*n*size {
+			t.Errorf("%d MiB were read, and %d were stored", read.Load()>>20, n*size>>20)
+		}
+	})
+}
+
 // isPaused reports whether a process is paused, or dead.
 func isPaused(t *testing.T, p *testproc.Process) bool {
 	t.Helper()
@@ -87,24 +117,53 @@ func isPaused(t *testing.T, p *testproc.Process) bool {
 // openKind opens a pool in a process without a test. After the first statement with the given
 // beginning the process is paused.
 func openKind(kind, dsn, stop string) (*gorm.DB, error) {
-	gormCfg := &gorm.Config{Logger: logger.Discard}
+	c, err := connector(kind, dsn, new(atomic.Int64))
+	if err != nil {
+		return nil, err
+	}
+	return openOn(kind, &pauser{Connector: c, at: stop})
+}
+
+// connector connects to a database through connections that count what they read.
+func connector(kind, dsn string, read *atomic.Int64) (driver.Connector, error) {
+	dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c, err := new(net.Dialer).DialContext(ctx, network, addr)
+		return &counting{c, read}, err
+	}
 	if kind == "mysql" {
 		cfg, err := mysql.ParseDSN(dsn)
 		if err != nil {
 			return nil, err
 		}
 		cfg.InterpolateParams = true // a statement is one call
-		c, err := mysql.NewConnector(cfg)
-		if err != nil {
-			return nil, err
-		}
-		return gorm.Open(gormmysql.New(gormmysql.Config{Conn: sql.OpenDB(&pauser{Connector: c, at: stop})}), gormCfg)
+		cfg.DialFunc = dial
+		return mysql.NewConnector(cfg)
 	}
 	cfg, err := pgx.ParseConfig(dsn)
 	if err != nil {
 		return nil, err
 	}
-	return gorm.Open(gormpostgres.New(gormpostgres.Config{Conn: sql.OpenDB(&pauser{Connector: stdlib.GetConnector(*cfg), at: stop})}), gormCfg)
+	cfg.DialFunc = dial
+	return stdlib.GetConnector(*cfg), nil
+}
+
+type counting struct {
+	net.Conn
+	read *atomic.Int64
+}
+
+func (c *counting) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.read.Add(int64(n))
+	return n, err
+}
+
+func openOn(kind string, c driver.Connector) (*gorm.DB, error) {
+	cfg := &gorm.Config{Logger: logger.Discard}
+	if kind == "mysql" {
+		return gorm.Open(gormmysql.New(gormmysql.Config{Conn: sql.OpenDB(c)}), cfg)
+	}
+	return gorm.Open(gormpostgres.New(gormpostgres.Config{Conn: sql.OpenDB(c)}), cfg)
 }
 
 // A pauser pauses the process after a statement.

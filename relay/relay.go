@@ -51,6 +51,7 @@ func newLoop(closing context.Context, cfg Config, t table, m *metrics) *loop {
 		results:  make(chan result, cfg.limits.rows),
 		done:     make(chan struct{}),
 		outages:  make(map[string]*outage),
+		rowSize:  message.MaxBody,
 		busy:     make(map[string]int),
 		accepted: make(map[string]int64),
 		backoff:  wait.Backoff{Min: minPause, Max: maxPause},

@@ -14,38 +14,41 @@ import (
 //
 // A read that goes on must not return a row if one of its key was passed over. So it returns none of
 // a parked key; and when a key is no longer parked, or a row is put back, its lane waits for a sweep.
-type sweeps struct {
+type sweeps [message.Lanes]struct {
 	slow  bool
-	next  time.Time // of the next sweep; zero = at once
-	known [message.Lanes]bool
-	after [message.Lanes]int64 // if known, what was seen
-	terms [message.Lanes]int64 // of the lease at that time
+	next  time.Time // of the next sweep, if they are slow
+	known bool
+	after int64 // if known, what was seen
+	term  int64 // of the lease at that time
 }
 
 // sweepPause is how many times as long as a slow sweep the pause behind it is.
 const sweepPause = 10
 
-// due reports whether the next read is a sweep.
-func (s *sweeps) due() bool { return !s.slow || !time.Now().Before(s.next) }
-
-// forget lets a lane wait for a sweep.
-func (s *sweeps) forget(lane int) { s.known[lane] = false }
+// due reports whether the next read of a lane is a sweep.
+func (s *sweeps) due(lane int) bool { return !s[lane].slow || !time.Now().Before(s[lane].next) }
 
 // seen returns up to which id all rows of a lane were read, and false if that is not known.
 func (s *sweeps) seen(lane int, term int64) (id int64, known bool) {
-	return s.after[lane], s.known[lane] && s.terms[lane] == term
+	return s[lane].after, s[lane].known && s[lane].term == term
 }
 
 // saw notes that all rows of a lane up to an id were read, but those of parked keys.
 func (s *sweeps) saw(lane int, id, term int64) {
-	s.known[lane], s.after[lane], s.terms[lane] = true, id, term
+	s[lane].known, s[lane].after, s[lane].term = true, id, term
 }
 
+// forget lets a lane wait for a sweep.
+func (s *sweeps) forget(lane int) { s[lane].known = false }
+
+// hasten makes the next read of a lane a sweep.
+func (s *sweeps) hasten(lane int) { s[lane].next = time.Time{} }
+
 // ended notes how long a sweep took. After the first slow one another one notes what it has seen.
-func (s *sweeps) ended(took, limit time.Duration) {
-	was := s.slow
-	s.slow, s.next = took > limit, time.Time{}
-	if s.slow && was {
-		s.next = time.Now().Add(sweepPause * took)
+func (s *sweeps) ended(lane int, took, limit time.Duration) {
+	was := s[lane].slow
+	s[lane].slow, s[lane].next = took > limit, time.Time{}
+	if s[lane].slow && was {
+		s[lane].next = time.Now().Add(sweepPause * took)
 	}
 }
