@@ -31,6 +31,9 @@ type courier struct {
 	closing context.Context // ends when Close begins
 }
 
+// errExited is the reason of a message whose call has ended its goroutine.
+var errExited = errors.New("relay: the call has ended its goroutine, by runtime.Goexit")
+
 // carry sends rows until one is not accepted.
 func (c courier) carry(ctx context.Context, rows []row, term int64) {
 	for n, r := range rows {
@@ -38,17 +41,23 @@ func (c courier) carry(ctx context.Context, rows []row, term int64) {
 			c.results <- result{row: r, last: true, rest: rows[n:]}
 			return
 		}
-		err := c.send(ctx, r)
-		last := err != nil || n == len(rows)-1
-		res := result{row: r, tried: true, err: err, last: last}
-		if last {
-			res.rest = rows[n+1:]
-		}
-		c.results <- res
-		if last {
+		if !c.try(ctx, r, rows[n+1:]) {
 			return
 		}
 	}
+}
+
+// try sends a row, and reports whether the rest is to be sent.
+func (c courier) try(ctx context.Context, r row, rest []row) bool {
+	res := result{row: r, tried: true, err: errExited}
+	defer func() { // also after a Goexit
+		if res.last = res.err != nil || len(rest) == 0; res.last {
+			res.rest = rest
+		}
+		c.results <- res
+	}()
+	res.err = c.send(ctx, r)
+	return res.err == nil && len(rest) > 0
 }
 
 func (c courier) send(ctx context.Context, r row) error {

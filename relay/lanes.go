@@ -151,6 +151,12 @@ func (l *lanes) close(ctx context.Context) error {
 	if _, err := l.table.exec(ctx, "UPDATE belay_lane SET owner = '', until_ms = 0, term = term + 1 WHERE owner = ?", l.table.owner); err != nil {
 		return err
 	}
-	_, err := l.table.exec(ctx, "DELETE FROM belay_relay WHERE owner = ? OR until_ms < {now} - ?", l.table.owner, longest.Milliseconds())
+	_, err := l.table.exec(ctx, "DELETE FROM belay_relay WHERE owner = ?", l.table.owner)
+	return err
+}
+
+// purge deletes the rows of relays that died long ago.
+func (t table) purge(ctx context.Context) error {
+	_, err := t.exec(ctx, "DELETE FROM belay_relay WHERE until_ms < {now} - ?", longest.Milliseconds())
 	return err
 }

@@ -57,6 +57,7 @@ type loop struct {
 	nextRead  time.Time
 	nextRenew time.Time
 	nextClean time.Time    // of parked keys
+	purged    bool         // the rows of dead relays
 	worked    time.Time    // when a read last found rows
 	backoff   wait.Backoff // after a failure of the database
 	pausing   time.Time    // no statements until then
@@ -179,7 +180,7 @@ func (l *loop) park(ctx context.Context) error {
 // cleanPause is the time between two looks for keys that need not be parked any more.
 const cleanPause = time.Second
 
-// clean unparks keys.
+// clean unparks keys, and deletes what dead relays have left.
 func (l *loop) clean() error {
 	began := time.Now()
 	if lanes := l.lanes.readable(); len(lanes) > 0 {
@@ -192,6 +193,12 @@ func (l *loop) clean() error {
 			for _, lane := range lanes {
 				l.sweeps.hasten(lane)
 			}
+		}
+		if !l.purged {
+			if err := l.table.purge(ctx); err != nil {
+				return err
+			}
+			l.purged = true
 		}
 		changed, err := l.table.unpark(ctx, lanes)
 		if err != nil {

@@ -2,6 +2,9 @@ package relay_test
 
 import (
 	"context"
+	"runtime"
+	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -50,6 +53,33 @@ func TestWildErrors(t *testing.T) {
 	if got := r.ids(); len(got) != 2 || got[0] != "a/0" {
 		t.Errorf("sent %q", got)
 	}
+}
+
+// A call that ends its goroutine is one that has failed.
+func TestGoexit(t *testing.T) {
+	db := openSQLite(t)
+	store(t, db, row("a", 0), row("a", 1))
+	var calls atomic.Int64
+	var r recorder
+	start(t, db, to(publish(func(m relay.Message) error {
+		if calls.Add(1) == 1 {
+			runtime.Goexit()
+		}
+		return r.Publish(bg, m)
+	})))
+	emptied(t, db)
+	if got := r.ids(); !slices.Equal(got, idsOf("a", 2)) {
+		t.Errorf("sent %q", got)
+	}
+}
+
+// A relay that died leaves nothing for ever.
+func TestDeadRelaysAreDeleted(t *testing.T) {
+	each(t, func(t *testing.T, db *gorm.DB) {
+		testdb.WantNil(t, db.Exec("INSERT INTO belay_relay (owner, beats, until_ms) VALUES ('dead', 1, 1)").Error)
+		start(t, db, to(new(recorder)))
+		testwait.Until(t, "one relay is left", func() bool { return count(t, db, "belay_relay") == 1 })
+	})
 }
 
 // A dropped message leaves nothing, also where no follower comes.
