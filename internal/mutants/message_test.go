@@ -82,4 +82,28 @@ var messageMutants = []mutant{
 		new:   `len(s.makes) == 0`,
 		tests: "guard TestCombineSends",
 	},
+	{
+		name:  "unparked-without-a-sweep",
+		loses: "A message overtakes those of its key that were passed over while it was parked.",
+		file:  "relay/loop.go",
+		old:   "\t\t\tl.sweeps.forget(lane)\n\t\t}\n\t}\n\tl.nextClean",
+		new:   "\t\t\t_ = lane\n\t\t}\n\t}\n\tl.nextClean",
+		tests: "relay TestOrderOfDecisions",
+	},
+	{
+		name:  "reads-go-on-to-parked-keys",
+		loses: "A message whose key's pause is over overtakes those that were passed over.",
+		file:  "relay/table.go",
+		old:   `m.id > %d AND p.key_sum IS NULL", w.after)`,
+		new:   `m.id > %d AND (p.key_sum IS NULL OR p.dead = 0 AND p.retry_at <= {now})", w.after)`,
+		tests: "relay TestOrderOfDecisions",
+	},
+	{
+		name:  "locked-row-keeps-all",
+		loses: "While somebody holds the lock of one message, the others are sent again and again by one relay after the other.",
+		file:  "relay/loop.go",
+		old:   "\t\t\tl.apart = true\n",
+		new:   "",
+		tests: "relay TestLockedMessage",
+	},
 }
