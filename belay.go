@@ -85,17 +85,17 @@ type Config struct {
 func (c Config) validate() error {
 	switch {
 	case c.Service == "":
-		return errors.New("belay: Config.Service is empty")
+		return errors.New("belay: Config.Service is empty: set it to the name under which lock failures are to be reported")
 	case count(c.DB != nil, c.SQL != nil) != 1:
-		return errors.New("belay: Config needs one of DB and SQL")
+		return errors.New("belay: Config needs exactly one of DB and SQL: set DB to a *gorm.DB, or SQL to a *sql.DB")
 	case count(c.Redis != "", c.RedisOptions != nil, c.Engine != nil) != 1:
-		return errors.New("belay: Config needs one of Redis, RedisOptions and Engine")
+		return errors.New("belay: Config needs exactly one of Redis, RedisOptions and Engine: set Redis to a URL such as redis://127.0.0.1:6379, or Engine to one that needs no Redis, such as sqllock")
 	case count(c.AMQP != "", c.Monitor != "", c.Publisher != nil) > 1:
 		return errors.New("belay: Config has more than one of AMQP, Monitor and Publisher: keep the one that is to get the events")
 	case c.Monitor != "" && c.MonitorToken == "":
 		return errors.New("belay: Config.MonitorToken is empty: set it to the token of this service in guard-monitor's setting ingest")
 	case c.Monitor == "" && c.MonitorToken != "":
-		return errors.New("belay: Config has a MonitorToken without Monitor, the address of guard-monitor")
+		return errors.New("belay: Config has a MonitorToken without Monitor: set Monitor to the address of guard-monitor, or leave out both")
 	}
 	return nil
 }

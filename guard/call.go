@@ -70,7 +70,7 @@ func (c *call) attempts(r *run) error {
 	return r.finish(r.series.last)
 }
 
-var errCombineDo = errors.New("guard: Combine is an option of Apply: what an operation does can't be combined")
+var errCombineDo = errors.New("guard: Combine is an option of Apply: what an operation does cannot be combined, so leave it out")
 
 // member returns the call as one that may share its transaction, nil if it runs alone. ctx is
 // the caller's.

@@ -19,7 +19,7 @@ var (
 	// returned when another caller has changed one of several rows under the key first,
 	// in each attempt: see Retries. Then it wraps a *dbguard.ConflictError. In both cases
 	// the same call may succeed later.
-	ErrBusy = errors.New("guard: busy")
+	ErrBusy = errors.New("guard: busy: call again, or let the call wait by guard.Wait")
 	// ErrDuplicate is returned for a repeat: the row was there before this caller had
 	// the lock. Of a call that serves a request it means that the request has taken effect,
 	// and nothing else.
@@ -59,9 +59,9 @@ var (
 	// does not hold: see Also.
 	ErrNested = errors.New("guard: Do inside an operation")
 	// ErrClosed is returned after the Guard or its Locker has been closed.
-	ErrClosed = errors.New("guard: closed")
+	ErrClosed = errors.New("guard: closed: call Close when no more operations begin")
 
-	errNilOp     = errors.New("guard: operation is nil")
+	errNilOp     = errors.New("guard: operation is nil: pass a function")
 	errNoDefault = errors.New("guard: no default guard, call SetDefault first")
 )
 

@@ -27,7 +27,7 @@ func parse[T any](tx *gorm.DB, row *T) (versioned[T], error) {
 	if f := models.FieldOf[dbguard.Version](stmt.Schema); f != nil {
 		return versioned[T]{stmt.Schema, f}, nil
 	}
-	return versioned[T]{}, fmt.Errorf("guard: Update needs a field of type dbguard.Version in %s", stmt.Schema.Name)
+	return versioned[T]{}, fmt.Errorf("guard: Update needs a version: add a field of type dbguard.Version to %s", stmt.Schema.Name)
 }
 
 func (m versioned[T]) version(ctx context.Context, row *T) dbguard.Version {

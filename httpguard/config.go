@@ -88,7 +88,7 @@ func (c Config) withDefaults() Config {
 func (c Config) validate() error {
 	switch {
 	case c.Principal == nil:
-		return errors.New("httpguard: Config.Principal is nil: say who asks")
+		return errors.New("httpguard: Config.Principal is nil: set it to a function that returns the user of a request")
 	case c.Timeout < 0 || c.Wait < 0:
 		return fmt.Errorf("httpguard: Timeout %v or Wait %v is negative", c.Timeout, c.Wait)
 	case c.MaxBody < 0 || c.MaxAnswer < 0 || c.MaxAnswer > largestAnswer:

@@ -15,13 +15,13 @@ const maxKeyLen = 512
 func checkKey(key string) error {
 	switch {
 	case key == "":
-		return fmt.Errorf("%w: empty", ErrInvalidKey)
+		return fmt.Errorf("%w: it is empty: name the thing that callers exclude each other from, as in order:7", ErrInvalidKey)
 	case len(key) > maxKeyLen:
 		return fmt.Errorf("%w: %d bytes, at most %d are allowed", ErrInvalidKey, len(key), maxKeyLen)
 	case !utf8.ValidString(key):
 		return fmt.Errorf("%w: %q is not valid UTF-8", ErrInvalidKey, key)
 	case !bracesTag(key):
-		return fmt.Errorf("%w: %q has a brace that is not of a hash tag, as in order:{42}:items", ErrInvalidKey, key)
+		return fmt.Errorf("%w: %q has a brace that is not of a hash tag: leave it out, or write one tag, as in order:{42}:items", ErrInvalidKey, key)
 	}
 	return nil
 }

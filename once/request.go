@@ -43,9 +43,9 @@ func (r Request) Validate() error {
 	case !operations.MatchString(r.Operation):
 		return fmt.Errorf("%w: Operation %.80q is not 1 to 64 of a-z, 0-9, dot, underscore and hyphen", ErrRequest, r.Operation)
 	case len(r.Scope) == 0:
-		return fmt.Errorf("%w: no Scope: say who asks, or once.Anyone", ErrRequest)
+		return fmt.Errorf("%w: no Scope: set it to who sends the request, such as a user, or to once.Anyone", ErrRequest)
 	case len(r.ID) < 1 || len(r.ID) > maxID:
-		return fmt.Errorf("%w: ID has %d bytes, not 1 to %d", ErrRequest, len(r.ID), maxID)
+		return fmt.Errorf("%w: ID has %d bytes, not 1 to %d: set it to the id that the sender repeats, such as an Idempotency-Key", ErrRequest, len(r.ID), maxID)
 	}
 	for i, part := range r.Scope {
 		if part == "" {

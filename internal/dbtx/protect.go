@@ -161,7 +161,7 @@ func (t *Tx) newRow(m protected.Named) (*protected.Row, error) {
 	case 1:
 		return m.Row(fit[0], protected.Row{Struct: m.Pointer()}), nil
 	case 0:
-		return nil, fmt.Errorf("%w: no unique index of %s has all its columns set%s", conflict.ErrUnprotectable, m.Table(), catalogue.Unusable(indexes))
+		return nil, t.noIndex(m, indexes)
 	}
 	choices := make([]string, len(fit))
 	for i, columns := range fit {
@@ -169,6 +169,19 @@ func (t *Tx) newRow(m protected.Named) (*protected.Row, error) {
 	}
 	return nil, fmt.Errorf("%w: several unique indexes of %s are set, name one with Protects: %s",
 		conflict.ErrUnprotectable, m.Table(), strings.Join(choices, " or "))
+}
+
+// noIndex is the error of an insert that no unique index can refuse.
+func (t *Tx) noIndex(m protected.Named, indexes []catalogue.Index) error {
+	isThere, err := t.isThere(m.Table(), indexes)
+	switch {
+	case err != nil:
+		return err
+	case !isThere:
+		return fmt.Errorf("%w: there is no table %s: create it", conflict.ErrUnprotectable, m.Table())
+	}
+	return fmt.Errorf("%w: no unique index of %s has all its columns set%s: add one, such as gorm:\"uniqueIndex\", or set its columns",
+		conflict.ErrUnprotectable, m.Table(), catalogue.Unusable(indexes))
 }
 
 // protect adds a row, once. Where there is no snapshot that could be looked at

@@ -38,7 +38,7 @@ func (t *Tx) checkColumns(row *tablerow.Row) error {
 	case err != nil:
 		return err
 	case !isThere:
-		return fmt.Errorf("%w: there is no table %s", conflict.ErrUnprotectable, row.Table)
+		return fmt.Errorf("%w: there is no table %s: create it", conflict.ErrUnprotectable, row.Table)
 	}
 	for _, name := range row.Columns {
 		column, err := t.reader.Column(row.Table, name)

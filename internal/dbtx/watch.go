@@ -106,7 +106,7 @@ func (t *Tx) Admit(ctx context.Context, query string) ([]sqltext.Statement, erro
 func admissible(d dialect.Dialect, statements []sqltext.Statement) error {
 	for _, st := range statements {
 		if st.Controls() || d.Name == "mysql" && st.SetsLater() || d.Name == "postgres" && st.SetsDefaults() {
-			return fmt.Errorf("%w: %s", ErrTxControl, strings.Join(st.Words()[:min(4, len(st.Words()))], " "))
+			return fmt.Errorf("%w: %s: return from the operation instead", ErrTxControl, strings.Join(st.Words()[:min(4, len(st.Words()))], " "))
 		}
 	}
 	return nil

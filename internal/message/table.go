@@ -92,7 +92,7 @@ func Explain(err error) error {
 	}
 	for table := range keys {
 		if strings.Contains(err.Error(), table) {
-			return fmt.Errorf("the tables of messages are missing: call relay.Migrate: %w", err)
+			return fmt.Errorf("the tables of messages are missing: call relay.Migrate, or set Messages in belay.Config: %w", err)
 		}
 	}
 	return err

@@ -48,7 +48,7 @@ var (
 type silentNodeError struct{ addr string }
 
 func (e *silentNodeError) Error() string {
-	return "redislock: node " + cmp.Or(e.addr, "of Sentinel") + " is not answering"
+	return "redislock: node " + cmp.Or(e.addr, "of Sentinel") + " is not answering: check that it runs, and its address"
 }
 
 func (s *script) wrap(err error) error {
@@ -67,15 +67,26 @@ func (s *script) classify(err error) error {
 	case refused(err), answered && says(err, prefixesBusy):
 		return fmt.Errorf("%w: %w", lock.ErrNotSent, err)
 	case answered && s.unusable(err):
-		return fmt.Errorf("%w: %w", lock.ErrUnusable, err)
+		return fmt.Errorf("%w: %w%s", lock.ErrUnusable, err, advice(err))
 	case denied(err):
-		return fmt.Errorf("%w: %w", lock.ErrDenied, err)
+		return fmt.Errorf("%w: %w%s", lock.ErrDenied, err, advice(err))
 	case answered && says(err, prefixesWriteless):
 		return fmt.Errorf("%w: %w", lock.ErrRefused, err)
 	case answered, errors.Is(err, context.Canceled):
 		return err
 	}
 	return fmt.Errorf("%w: %w", lock.ErrNoAnswer, err)
+}
+
+// advice returns what to do about a rejection, to follow its text; "" if there is no advice.
+func advice(err error) string {
+	switch {
+	case says(err, []string{"NOAUTH", "WRONGPASS"}):
+		return ": check the user and the password in the URL of Redis"
+	case strings.Contains(err.Error(), "WRONGTYPE "):
+		return ": another library or program keeps something under this name, so use another key"
+	}
+	return ""
 }
 
 // refused reports whether nothing was executed because of a fault that often

@@ -12,7 +12,7 @@ import (
 	"github.com/belaygo/belay/internal/tlsfile"
 )
 
-var errNoScheme = errors.New("redislock: the URL does not begin with redis://, redis+cluster://, redis+sentinel:// or these with rediss")
+var errNoScheme = errors.New("redislock: the URL does not begin with redis://, redis+cluster://, redis+sentinel:// or these with rediss: put one of them before the address")
 
 // ParseURL returns the options for Open that a URL stands for:
 //

@@ -192,10 +192,14 @@ func (c *Conn) PrepareContext(context.Context, string) (*sql.Stmt, error) {
 }
 
 // Commit refuses: the guard ends the transaction.
-func (c *Conn) Commit() error { return fmt.Errorf("%w: Commit", ErrTxControl) }
+func (c *Conn) Commit() error {
+	return fmt.Errorf("%w: Commit: return nil from the operation instead", ErrTxControl)
+}
 
 // Rollback refuses: return an error from the operation instead.
-func (c *Conn) Rollback() error { return fmt.Errorf("%w: Rollback", ErrTxControl) }
+func (c *Conn) Rollback() error {
+	return fmt.Errorf("%w: Rollback: return an error from the operation instead", ErrTxControl)
+}
 
 // Watch runs f, which uses the connection. If f panics, as a driver or a driver.Valuer may, the
 // connection is closed, and the transaction poisoned: the caller may recover.

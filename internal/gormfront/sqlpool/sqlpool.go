@@ -41,7 +41,7 @@ func nameOf(ctx context.Context, pool *sql.DB) (string, error) {
 		if pool.QueryRowContext(ctx, "SELECT sqlite_version()").Scan(&version) == nil {
 			return "sqlite", nil
 		}
-		return "", fmt.Errorf("dbguard: ask the database what it is: %w", err)
+		return "", fmt.Errorf("dbguard: the database cannot be identified: check the address, the user and the password in its DSN: %w", err)
 	}
 	if version != "" && '0' <= version[0] && version[0] <= '9' {
 		return "mysql", nil
