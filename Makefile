@@ -3,7 +3,7 @@ SHELL := bash
 .DEFAULT_GOAL := help
 
 # All modules, for what is done to each. A test keeps the list whole.
-MODULES := . cmd/guard-monitor examples guard/guardotel guard/pgxguard grpcguard benchmark benchmark/peers deploy/check deploy/release internal/chaos interop/alertmanager interop/drivers interop/fronts interop/http lock/etcdlock lock/zklock tools tools/etcd
+MODULES := . cmd/guard-monitor examples guard/guardotel guard/pgxguard grpcguard benchmark benchmark/peers deploy/check deploy/release internal/chaos interop/alertmanager interop/drivers interop/fronts interop/http interop/redsync lock/etcdlock lock/zklock tools tools/etcd
 
 golangci-lint := go tool -modfile=$(CURDIR)/tools/go.mod golangci-lint
 

@@ -1,0 +1,171 @@
+// Package redsync_test moves a service from redsync to Belay while its writers go on.
+package redsync_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-redsync/redsync/v4"
+	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay"
+	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/internal/testdb"
+	"github.com/belaygo/belay/internal/teststack"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+type Wallet struct {
+	ID      int64
+	Cents   int64
+	Version dbguard.Version
+}
+
+var ErrTooLittle = errors.New("too little in the wallet")
+
+// before is what there is: a mutex of redsync, and a transaction.
+func before(ctx context.Context, rs *redsync.Redsync, db *gorm.DB, id, cents int64) error {
+	mutex := rs.NewMutex(fmt.Sprintf("wallet:%d", id), redsync.WithExpiry(8*time.Second))
+	if err := mutex.LockContext(ctx); err != nil {
+		return err
+	}
+	defer mutex.UnlockContext(context.WithoutCancel(ctx))
+	return db.WithContext(ctx).Transaction(func(tx *gorm.DB) error { return withdraw(tx, id, cents) })
+}
+
+// during has both locks: redsync's first, and the key of Belay under another name.
+func during(ctx context.Context, rs *redsync.Redsync, g *guard.Guard, id, cents int64) error {
+	mutex := rs.NewMutex(fmt.Sprintf("wallet:%d", id), redsync.WithExpiry(8*time.Second))
+	if err := mutex.LockContext(ctx); err != nil {
+		return err
+	}
+	defer mutex.UnlockContext(context.WithoutCancel(ctx))
+	ctx, cancel := context.WithTimeout(ctx, 6*time.Second) // ends before the mutex does
+	defer cancel()
+	return after(ctx, g, id, cents)
+}
+
+// after has Belay's lock only.
+func after(ctx context.Context, g *guard.Guard, id, cents int64) error {
+	return g.Do(ctx, fmt.Sprintf("belay:wallet:%d", id), func(ctx context.Context, tx *gorm.DB) error {
+		return withdraw(tx, id, cents)
+	}, guard.Protects(&Wallet{ID: id}), guard.Wait(3*time.Second))
+}
+
+// withdraw stays as it is.
+func withdraw(tx *gorm.DB, id, cents int64) error {
+	var w Wallet
+	if err := tx.Take(&w, id).Error; err != nil {
+		return err
+	}
+	if w.Cents < cents {
+		return ErrTooLittle
+	}
+	return tx.Model(&w).Update("cents", w.Cents-cents).Error
+}
+
+// A writer withdraws in one of the three ways.
+type writer func(ctx context.Context, cents int64) error
+
+// A stage has a wallet of 1000 cents, and writers of each release.
+type stage struct {
+	db                    *gorm.DB
+	before, during, after writer
+}
+
+func newStage(t *testing.T) stage {
+	db := testdb.OpenMySQL(t, teststack.MySQL(t))
+	wallet := Wallet{Cents: 1000}
+	testdb.WantNil(t, errors.Join(db.AutoMigrate(&Wallet{}), db.Create(&wallet).Error))
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: teststack.Redis(t)})
+	rs := redsync.New(goredis.NewPool(client))
+	b, err := belay.Open(t.Context(), belay.Config{Service: "shop", DB: db, Redis: "redis+cluster://" + strings.Join(teststack.Redis(t), ",")})
+	testdb.WantNil(t, err)
+	t.Cleanup(func() { testdb.WantNil(t, errors.Join(b.Close(context.Background()), client.Close())) })
+	testdb.WantNil(t, db.Callback().Query().After("gorm:query").Register("test:pause", pause))
+	return stage{
+		db:     db,
+		before: func(ctx context.Context, cents int64) error { return before(ctx, rs, db, wallet.ID, cents) },
+		during: func(ctx context.Context, cents int64) error { return during(ctx, rs, b.Guard, wallet.ID, cents) },
+		after:  func(ctx context.Context, cents int64) error { return after(ctx, b.Guard, wallet.ID, cents) },
+	}
+}
+
+func (s stage) wantLeft(t *testing.T, cents int64) {
+	t.Helper()
+	var w Wallet
+	if err := s.db.Take(&w).Error; err != nil || w.Cents != cents {
+		t.Errorf("%d cents are left, %v, want %d", w.Cents, err, cents)
+	}
+}
+
+// pausing is the key of a chan func() in a context: a writer that has read the wallet sends how to
+// let it go on.
+type pausing struct{}
+
+func pause(db *gorm.DB) {
+	if paused, ok := db.Statement.Context.Value(pausing{}).(chan func()); ok {
+		goOn := make(chan struct{})
+		paused <- sync.OnceFunc(func() { close(goOn) })
+		<-goOn
+	}
+}
+
+// TestExclusion: a release excludes the one before it, and not the one before that.
+func TestExclusion(t *testing.T) {
+	s := newStage(t)
+	for name, tt := range map[string]struct {
+		holder, other writer
+		excluded      bool
+	}{
+		"before and during": {s.before, s.during, true},
+		"during and before": {s.during, s.before, true},
+		"during and after":  {s.during, s.after, true},
+		"after and during":  {s.after, s.during, true},
+		"before and after":  {s.before, s.after, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			paused, done := make(chan func()), make(chan error)
+			go func() { done <- tt.holder(context.WithValue(t.Context(), pausing{}, paused), 0) }()
+			goOn := <-paused
+			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+			defer cancel()
+			if err := tt.other(ctx, 0); (err != nil) != tt.excluded {
+				t.Errorf("the other writer got %v while one was at work", err)
+			}
+			goOn()
+			if err := <-done; err != nil && tt.excluded {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestRollout: writers of two releases work together at each step, and no cent is lost.
+func TestRollout(t *testing.T) {
+	s := newStage(t)
+	left := int64(1000)
+	for _, together := range [][]writer{{s.before, s.during}, {s.during}, {s.during, s.after}, {s.after}} {
+		var writers sync.WaitGroup
+		for i := range 8 {
+			left -= 10
+			writers.Go(func() {
+				if err := together[i%len(together)](t.Context(), 10); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		writers.Wait()
+		s.wantLeft(t, left)
+	}
+}
