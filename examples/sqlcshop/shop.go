@@ -3,12 +3,14 @@ package sqlcshop
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/belaygo/belay"
 	"github.com/belaygo/belay/examples/sqlcshop/db"
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/guard/pgxguard"
@@ -42,4 +44,17 @@ func Sell(ctx context.Context, g *guard.Guard, no string, item int64) error {
 		return nil
 	}
 	return err
+}
+
+// Record records a sale once. A repeat gets guard.ErrDuplicate. pool is stdlib.OpenDBFromPool of a
+// *pgxpool.Pool.
+func Record(ctx context.Context, pool *sql.DB, redisURL, no string, item int64) error {
+	b, err := belay.Open(ctx, belay.Config{Service: "shop", SQL: pool, Redis: redisURL}) // once, in main
+	if err != nil {
+		return err
+	}
+	defer b.Close(context.WithoutCancel(ctx))
+	return pgxguard.Do(ctx, b.Guard, "sale:"+no, func(ctx context.Context, tx pgx.Tx) error {
+		return db.New(tx).InsertSale(ctx, db.InsertSaleParams{No: no, Item: item}) // which sqlc has generated
+	}, guard.Protects(guard.Row("sales", "no", no)), guard.Wait(3*time.Second))
 }

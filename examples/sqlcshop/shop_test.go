@@ -1,6 +1,8 @@
 package sqlcshop
 
 import (
+	"crypto/rand"
+	"database/sql"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -11,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/guard/guardtest"
 )
 
@@ -52,5 +55,29 @@ func TestSqlcShop(t *testing.T) {
 	}
 	if sales != 3 || remains != 0 {
 		t.Errorf("%d sales and %d left, want 3 and 0", sales, remains)
+	}
+	wantRecordedOnce(t, side)
+}
+
+// wantRecordedOnce records one sale by several callers at once.
+func wantRecordedOnce(t *testing.T, pool *sql.DB) {
+	t.Helper()
+	const callers = 8
+	url, no := "redis+cluster://"+os.Getenv("BELAY_REDIS_ADDRS"), "R-"+rand.Text()
+	errs := make(chan error, callers)
+	for range callers {
+		go func() { errs <- Record(t.Context(), pool, url, no, 7) }()
+	}
+	recorded := 0
+	for range callers {
+		switch err := <-errs; {
+		case err == nil:
+			recorded++
+		case !errors.Is(err, guard.ErrDuplicate):
+			t.Error(err)
+		}
+	}
+	if recorded != 1 {
+		t.Errorf("%d callers recorded the sale", recorded)
 	}
 }
