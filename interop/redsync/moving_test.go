@@ -33,7 +33,7 @@ type Wallet struct {
 
 var ErrTooLittle = errors.New("too little in the wallet")
 
-// before is what there is: a mutex of redsync, and a transaction.
+// before has a mutex of redsync around a transaction.
 func before(ctx context.Context, rs *redsync.Redsync, db *gorm.DB, id, cents int64) error {
 	mutex := rs.NewMutex(fmt.Sprintf("wallet:%d", id), redsync.WithExpiry(8*time.Second))
 	if err := mutex.LockContext(ctx); err != nil {
@@ -43,7 +43,7 @@ func before(ctx context.Context, rs *redsync.Redsync, db *gorm.DB, id, cents int
 	return db.WithContext(ctx).Transaction(func(tx *gorm.DB) error { return withdraw(tx, id, cents) })
 }
 
-// during has both locks: redsync's first, and the key of Belay under another name.
+// during has both locks: first the mutex, then that of Belay, under another name.
 func during(ctx context.Context, rs *redsync.Redsync, g *guard.Guard, id, cents int64) error {
 	mutex := rs.NewMutex(fmt.Sprintf("wallet:%d", id), redsync.WithExpiry(8*time.Second))
 	if err := mutex.LockContext(ctx); err != nil {
@@ -55,7 +55,7 @@ func during(ctx context.Context, rs *redsync.Redsync, g *guard.Guard, id, cents 
 	return after(ctx, g, id, cents)
 }
 
-// after has Belay's lock only.
+// after has the lock of Belay only.
 func after(ctx context.Context, g *guard.Guard, id, cents int64) error {
 	return g.Do(ctx, fmt.Sprintf("belay:wallet:%d", id), func(ctx context.Context, tx *gorm.DB) error {
 		return withdraw(tx, id, cents)

@@ -1,0 +1,109 @@
+package belay_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"net/http"
+	"time"
+
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay"
+	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/httpguard"
+	"github.com/belaygo/belay/inbox"
+	"github.com/belaygo/belay/lock/sqllock"
+	"github.com/belaygo/belay/relay"
+)
+
+// place places an order once. A repeat gets guard.ErrDuplicate.
+func place(ctx context.Context, db *gorm.DB, redisURL, no string) error {
+	b, err := belay.Open(ctx, belay.Config{Service: "shop", DB: db, Redis: redisURL}) // once, in main
+	if err != nil {
+		return err
+	}
+	defer b.Close(context.WithoutCancel(ctx))
+	return b.Guard.Apply(ctx, "order:"+no, guard.Insert(&Order{No: no}), guard.Wait(3*time.Second))
+}
+
+// placeSQL places an order once. A repeat gets guard.ErrDuplicate.
+func placeSQL(ctx context.Context, pool *sql.DB, redisURL, no string) error {
+	b, err := belay.Open(ctx, belay.Config{Service: "shop", SQL: pool, Redis: redisURL}) // once, in main
+	if err != nil {
+		return err
+	}
+	defer b.Close(context.WithoutCancel(ctx))
+	return b.Guard.DoSQL(ctx, "order:"+no, func(ctx context.Context, tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, "INSERT INTO orders (no) VALUES (?)", no)
+		return err
+	}, guard.Protects(guard.Row("orders", "no", no)), guard.Wait(3*time.Second))
+}
+
+// payments serves a request once for each Idempotency-Key of a user.
+func payments(g *guard.Guard, user func(*http.Request) (string, error)) (http.Handler, error) {
+	guarded, err := httpguard.New(g, httpguard.Config{Principal: user, Wait: 3 * time.Second})
+	if err != nil {
+		return nil, err
+	}
+	return guarded(http.HandlerFunc(pay)), nil
+}
+
+// pay is the handler. What it writes and what it answers are committed together.
+func pay(w http.ResponseWriter, r *http.Request) {
+	p := Payment{Cents: 1900}
+	if err := httpguard.Tx(r.Context()).Create(&p).Error; err != nil {
+		httpguard.Error(w, err) // and the transaction is rolled back: a repeat runs pay again
+		return
+	}
+	fmt.Fprintf(w, "payment %d\n", p.ID)
+}
+
+type Payment struct {
+	ID    uint
+	Cents int64
+}
+
+// take books a message once, however often it is delivered.
+func take(ctx context.Context, g *guard.Guard, id string, body []byte) (inbox.Decision, error) {
+	messages, err := inbox.New(g, inbox.Config{Consumer: "orders"}) // once, in main
+	if err != nil {
+		return inbox.Retry, err
+	}
+	return messages.Handle(ctx, inbox.Message{ID: id, Body: body}, func(ctx context.Context, tx *gorm.DB) error {
+		return tx.Create(&Payment{Cents: 1900}).Error
+	})
+}
+
+// placeAndMail sends a mail about the order if the order is committed, and else none.
+func placeAndMail(ctx context.Context, g *guard.Guard, no string) error {
+	return g.Apply(ctx, "order:"+no, guard.All(
+		guard.Insert(&Order{No: no}),
+		guard.Send(guard.Message{Topic: "order.placed", Body: []byte(no)}),
+	), guard.Wait(3*time.Second))
+}
+
+// openForMail opens a Belay that calls mail until it returns nil, each time with the same id.
+func openForMail(ctx context.Context, db *gorm.DB, redisURL string, mail func(context.Context, relay.Message) error) (*belay.Belay, error) {
+	return belay.Open(ctx, belay.Config{Service: "shop", DB: db, Redis: redisURL, Messages: []relay.Route{
+		{Topic: "order.placed", Handle: mail, Until: 20 * time.Hour},
+	}})
+}
+
+// placeWithoutRedis places an order once. Its lock is in a table, and locks is a pool for that alone.
+func placeWithoutRedis(ctx context.Context, db *gorm.DB, locks *sql.DB, no string) error {
+	if err := sqllock.Migrate(ctx, locks, sqllock.MySQL); err != nil { // or Postgres, or SQLite
+		return err
+	}
+	engine, err := sqllock.New(locks, sqllock.MySQL, sqllock.Config{})
+	if err != nil {
+		return err
+	}
+	defer engine.Close(context.WithoutCancel(ctx))
+	b, err := belay.Open(ctx, belay.Config{Service: "shop", DB: db, Engine: engine})
+	if err != nil {
+		return err
+	}
+	defer b.Close(context.WithoutCancel(ctx))
+	return b.Guard.Apply(ctx, "order:"+no, guard.Insert(&Order{No: no}), guard.Wait(3*time.Second))
+}
