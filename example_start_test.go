@@ -49,7 +49,7 @@ func payments(g *guard.Guard, user func(*http.Request) (string, error)) (http.Ha
 	return guarded(http.HandlerFunc(pay)), nil
 }
 
-// pay is the handler. What it writes and what it answers are committed together.
+// pay is the handler. Its writes and its answer are committed together.
 func pay(w http.ResponseWriter, r *http.Request) {
 	p := Payment{Cents: 1900}
 	if err := httpguard.Tx(r.Context()).Create(&p).Error; err != nil {

@@ -2,7 +2,14 @@
 // Idempotency-Key is served in a guarded transaction, and every repeat of it gets the
 // stored answer.
 //
-//	guarded, err := httpguard.New(g, httpguard.Config{
+//	b, err := belay.Open(ctx, belay.Config{
+//		Service: "shop", DB: db, Redis: "redis://127.0.0.1:6379",
+//		Once: &once.PurgerConfig{}, // creates the tables of requests, and deletes old ones
+//	})
+//	if err != nil {
+//		return err
+//	}
+//	guarded, err := httpguard.New(b.Guard, httpguard.Config{
 //		Principal: func(r *http.Request) (string, error) { return userOf(r.Context()) },
 //	})
 //	if err != nil {

@@ -104,7 +104,7 @@ func newUser(t *testing.T) string {
 		"build -mod=mod -o " + bin + " .",
 	} {
 		cmd := exec.CommandContext(t.Context(), "go", strings.Fields(args)...)
-		cmd.Dir, cmd.Env = shop, append(os.Environ(), "CGO_ENABLED=0", "GOPROXY=off", "GOSUMDB=off", "GOFLAGS=", "GOWORK=off")
+		cmd.Dir, cmd.Env = shop, append(os.Environ(), "CGO_ENABLED=0", "GOSUMDB=off", "GOFLAGS=", "GOWORK=off")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("go %s: %v\n%s", args, err, out)
 		}
