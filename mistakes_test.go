@@ -61,7 +61,7 @@ func newBeginner(t *testing.T) beginner {
 	return beginner{t, db, g}
 }
 
-// opens opens a Belay, and returns its error.
+// opens returns the error of opening a Belay.
 func (t beginner) opens(cfg belay.Config) error {
 	cfg.Logger = slog.New(slog.DiscardHandler)
 	b, err := belay.Open(t.Context(), cfg)
