@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"math/rand/v2"
 	"os"
 	"strings"
 	"time"
@@ -47,6 +48,15 @@ func withdraw(tx *gorm.DB, id, cents int64) error {
 
 // COPY migrating.md: Without stopping the writers
 
+// busy returns guard.ErrBusy if redsync has given up, and other errors as they are.
+func busy(err error) error {
+	_, taken := errors.AsType[*redsync.ErrTaken](err)
+	if taken || errors.Is(err, redsync.ErrFailed) {
+		return guard.ErrBusy
+	}
+	return err
+}
+
 // Walk is the rest of the program.
 func Walk() {
 	ctx := context.Background()
@@ -54,7 +64,7 @@ func Walk() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	w := Wallet{Cents: 1000}
+	w := Wallet{ID: rand.Int64N(1 << 50), Cents: 1000} // whose locks no other program has
 	if err := errors.Join(db.AutoMigrate(&Wallet{}), db.Create(&w).Error); err != nil {
 		log.Fatal(err)
 	}
@@ -66,13 +76,13 @@ func Walk() {
 	}
 	crowd.Repeat(func(caller int) error {
 		if caller%2 == 0 {
-			return before(ctx, rs, db, w.ID, 10)
+			return busy(before(ctx, rs, db, w.ID, 10))
 		}
-		return during(ctx, rs, b.Guard, w.ID, 10)
+		return busy(during(ctx, rs, b.Guard, w.ID, 10))
 	})
 	crowd.Repeat(func(caller int) error {
 		if caller%2 == 0 {
-			return during(ctx, rs, b.Guard, w.ID, 10)
+			return busy(during(ctx, rs, b.Guard, w.ID, 10))
 		}
 		return after(ctx, b.Guard, w.ID, 10)
 	})
