@@ -95,7 +95,7 @@ port_of() {
     base=$BELAY_STACK_PORT
   fi
   case $1 in
-    postgres17) echo "$base" ;;
+    postgres17 | postgres18) echo "$base" ;;
     redis-?) echo $((base + ${1#redis-})) ;;
     redis-?-bus)
       local node=${1%-bus}
@@ -130,7 +130,7 @@ port_of() {
       echo $((base + 6 + ${member#etcd-}))
       ;;
     zookeeper-1-vote) echo $((base + 37)) ;;
-    zookeeper-2-vote | postgres18) echo $((base + 38)) ;;
+    zookeeper-2-vote) echo $((base + 38)) ;;
     zookeeper-3-vote) echo $((base + 10)) ;;
     zookeeper-?-peer)
       local member=${1%-peer}
