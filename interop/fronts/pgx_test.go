@@ -12,8 +12,15 @@ import (
 	"github.com/belaygo/belay/guard/pgxguard"
 )
 
+// byPgx begins operations by pgx.
+type byPgx struct{}
+
+func (byPgx) operate(ctx context.Context, g *guard.Guard, key string, op func(context.Context) error, opts ...guard.Option) error {
+	return pgxguard.Do(ctx, g, key, func(ctx context.Context, _ pgx.Tx) error { return op(ctx) }, opts...)
+}
+
 // pgxShop is pgx without database/sql.
-type pgxShop struct{}
+type pgxShop struct{ byPgx }
 
 func newPgx(_ testing.TB, _ *guard.Guard, d database) shop {
 	if d.driver != "pgx" {
@@ -102,13 +109,17 @@ func (q *pgxQueries) takeItem(ctx context.Context, version int64) (int64, error)
 }
 
 // sqlcPgxShop is sqlc's code for pgx.
-type sqlcPgxShop struct{ q *pgxQueries }
+type sqlcPgxShop struct {
+	byPgx
+
+	q *pgxQueries
+}
 
 func newSqlcPgx(_ testing.TB, _ *guard.Guard, d database) shop {
 	if d.driver != "pgx" {
 		return nil
 	}
-	return sqlcPgxShop{&pgxQueries{}}
+	return sqlcPgxShop{q: &pgxQueries{}}
 }
 
 func (s sqlcPgxShop) sell(ctx context.Context, no string) error {

@@ -40,6 +40,7 @@ var fronts = map[string]func(testing.TB, *guard.Guard, database) shop{
 	"ent": func(_ testing.TB, g *guard.Guard, d database) shop {
 		return entShop{entsql.OpenDB(d.dialect, g.Pool())}
 	},
+	"gorm":        func(testing.TB, *guard.Guard, database) shop { return gormShop{} },
 	"pgx":         newPgx,
 	"sqlc on pgx": newSqlcPgx,
 }
