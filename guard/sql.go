@@ -72,14 +72,15 @@ type TableRow = tablerow.Row
 // Row names the row of a table whose columns have the values: pairs are a column and its value,
 // in turn, such as Row("seats", "show", 7, "seat", "A1"). They are all columns of one unique
 // index. It stands for a model in Protects and Also. Its version, if it has one, is in the
-// column "version"; Versioned names another one. What is wrong with it is an error of the
+// column "version"; Versioned names another one, and Stamped that of its stamp. What is wrong with it is an error of the
 // operation that it is given to, which matches dbguard.ErrUnprotectable.
 func Row(table string, pairs ...any) *TableRow { return tablerow.New(table, pairs) }
 
 // UpdateRow updates a row inside an operation, and adds 1 to its version, if that is still
 // version, the one that the operation has read. set is what comes behind SET in the database's
 // own SQL, args are its arguments: UpdateRow(ctx, row, v, "stock = stock - ?", n). If the row
-// has another version, or is gone, the error is a *dbguard.ConflictError.
+// has another version, or is gone, the error is a *dbguard.ConflictError. A row that is Stamped
+// gets a new stamp.
 //
 // It is the only UPDATE in SQL that counts as one by version, as under DBOnly: any other may
 // compare nothing.

@@ -410,6 +410,7 @@ func TestRowIsRefused(t *testing.T) {
 			"named twice":        guard.Row("orders", "no", 1, "no", 2),
 			"no name of a table": guard.Row("orders; DROP TABLE orders", "no", 1),
 			"no column no of":    guard.Row("orders", "no", "1").Versioned("no"),
+			"64-bit integers":    guard.Row("orders", "no", "1").Stamped("no"),
 		} {
 			err := e.DoSQL(bg, "k", e.sells("1"), guard.Protects(row))
 			wantIs(e.t, err, dbguard.ErrUnprotectable)

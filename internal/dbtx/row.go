@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/belaygo/belay/internal/conflict"
+	"github.com/belaygo/belay/internal/dbtx/catalogue"
 	"github.com/belaygo/belay/internal/dbtx/protected"
 	"github.com/belaygo/belay/internal/tablerow"
 )
@@ -28,7 +29,11 @@ func (t *Tx) parse(model any) (protected.Named, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t.front.ParseRow(t.ctx, row, version)
+	stamp, err := t.stampColumn(row)
+	if err != nil {
+		return nil, err
+	}
+	return t.front.ParseRow(t.ctx, row, version, stamp)
 }
 
 // checkColumns returns an error unless the table has the columns that name the row.
@@ -56,13 +61,32 @@ func (t *Tx) checkColumns(row *tablerow.Row) error {
 // has the usual name, but no integers, is none.
 func (t *Tx) versionColumn(row *tablerow.Row) (string, error) {
 	column, err := t.reader.Column(row.Table, row.VersionColumn())
-	switch isInteger := strings.Contains(strings.ToLower(column.Kind), "int"); {
+	switch {
 	case err != nil:
 		return "", err
-	case isInteger:
+	case isInteger(column):
 		return column.Name, nil
 	case row.Version == "":
 		return "", nil
 	}
 	return "", fmt.Errorf("%w: %s has no column %s of integers", conflict.ErrUnprotectable, row.Table, row.Version)
 }
+
+// stampColumn returns the column of a row's stamp, "" if it has none. The column keeps all of a
+// stamp.
+func (t *Tx) stampColumn(row *tablerow.Row) (string, error) {
+	if row.Stamp == "" {
+		return "", nil
+	}
+	column, err := t.reader.Column(row.Table, row.Stamp)
+	if err != nil {
+		return "", err
+	}
+	_, narrow := column.Limit(t.dialect.Name)
+	if narrow || !isInteger(column) {
+		return "", fmt.Errorf("%w: %s has no column %s of 64-bit integers", conflict.ErrUnprotectable, row.Table, row.Stamp)
+	}
+	return column.Name, nil
+}
+
+func isInteger(c catalogue.Column) bool { return strings.Contains(strings.ToLower(c.Kind), "int") }

@@ -25,11 +25,15 @@ func (t *Tx) UpdateRow(ctx context.Context, row *tablerow.Row, version rowversio
 	if err != nil {
 		return err
 	}
+	if w.Model.Stamp() != "" {
+		w.Stamp = rowversion.RandomStamp()
+	}
 	if err := t.before(w, (*Tx).follow); err != nil {
 		return err
 	}
 	t.journal.Mark()
-	res, err := t.conn.ExecContext(ctx, t.updateOf(w, row, set, len(args)), slices.Concat(args, row.Values, []any{int64(version)})...)
+	query, args := t.updateOf(w, row, set, args)
+	res, err := t.conn.ExecContext(ctx, query, args...)
 	var n int64
 	if err == nil {
 		n, err = res.RowsAffected()
@@ -137,16 +141,24 @@ func (t *Tx) stale(w *statement.Write) error {
 	return c
 }
 
-// updateOf returns the text of an UPDATE of a row, whose own part has n arguments, and may end with a
-// comment that the end of a line ends.
-func (t *Tx) updateOf(w *statement.Write, row *tablerow.Row, set string, n int) string {
+// updateOf returns the text of an UPDATE of a row, and its arguments. Its own part, set, has args,
+// and may end with a comment that the end of a line ends.
+func (t *Tx) updateOf(w *statement.Write, row *tablerow.Row, set string, args []any) (string, []any) {
 	var b strings.Builder
-	version := t.dialect.Quote(w.Model.Version())
-	fmt.Fprintf(&b, "UPDATE %s SET %s\n, %s = %s + 1 WHERE ", t.dialect.Quote(row.Table), set, version, version)
-	for _, column := range row.Columns {
-		n++
-		fmt.Fprintf(&b, "%s = %s AND ", t.dialect.Quote(column), t.dialect.Mark(n))
+	args = slices.Clone(args)
+	bind := func(v any) string {
+		args = append(args, v)
+		return t.dialect.Mark(len(args))
 	}
-	fmt.Fprintf(&b, "%s = %s", version, t.dialect.Mark(n+1))
-	return b.String()
+	version := t.dialect.Quote(w.Model.Version())
+	fmt.Fprintf(&b, "UPDATE %s SET %s\n, %s = %s + 1", t.dialect.Quote(row.Table), set, version, version)
+	if w.Stamp != 0 {
+		fmt.Fprintf(&b, ", %s = %s", t.dialect.Quote(w.Model.Stamp()), bind(int64(w.Stamp)))
+	}
+	b.WriteString(" WHERE ")
+	for i, column := range row.Columns {
+		fmt.Fprintf(&b, "%s = %s AND ", t.dialect.Quote(column), bind(row.Values[i]))
+	}
+	fmt.Fprintf(&b, "%s = %s", version, bind(int64(w.Expected[0].Version)))
+	return b.String(), args
 }

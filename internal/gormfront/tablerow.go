@@ -22,16 +22,19 @@ type tableRow struct {
 	columns []string
 }
 
-// ParseRow returns a row that is named by its table. version is the column of its version, ""
-// if the table has none.
-func (f *Front) ParseRow(ctx context.Context, row *tablerow.Row, version string) (protected.Named, error) {
-	fields := make([]reflect.StructField, 0, len(row.Columns)+1)
+// ParseRow returns a row that is named by its table. version and stamp are the columns of its
+// version and its stamp, "" if it has none.
+func (f *Front) ParseRow(ctx context.Context, row *tablerow.Row, version, stamp string) (protected.Named, error) {
+	fields := make([]reflect.StructField, 0, len(row.Columns)+2)
 	for i, column := range row.Columns {
 		tag := fmt.Sprintf(`gorm:"column:%s;primaryKey;autoIncrement:false" table:"%s"`, column, row.Table)
 		fields = append(fields, field(i, reflect.TypeOf(row.Values[i]), tag))
 	}
 	if version != "" {
 		fields = append(fields, field(len(fields), reflect.TypeFor[rowversion.Version](), fmt.Sprintf(`gorm:"column:%s"`, version)))
+	}
+	if stamp != "" {
+		fields = append(fields, field(len(fields), reflect.TypeFor[rowversion.Stamp](), fmt.Sprintf(`gorm:"column:%s"`, stamp)))
 	}
 	model := reflect.New(reflect.StructOf(fields))
 	for i, v := range row.Values {

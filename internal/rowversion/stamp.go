@@ -20,11 +20,12 @@ type newStamp struct{ modifier }
 // ModifyStatement implements gorm.StatementModifier.
 func (n newStamp) ModifyStatement(stmt *gorm.Statement) {
 	models.Each(stmt, func(model reflect.Value) {
-		_ = stmt.AddError(n.field.Set(stmt.Context, model, randomStamp()))
+		_ = stmt.AddError(n.field.Set(stmt.Context, model, RandomStamp()))
 	})
 }
 
-func randomStamp() Stamp { return Stamp(1 + random.Int64N(math.MaxInt64)) }
+// RandomStamp returns the stamp of a new write.
+func RandomStamp() Stamp { return Stamp(1 + random.Int64N(math.MaxInt64)) }
 
 // stampOf returns the stamp field of a schema, or nil.
 func stampOf(s *schema.Schema) *schema.Field { return models.FieldOf[Stamp](s) }

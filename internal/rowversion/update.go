@@ -171,7 +171,7 @@ func ofRow(f *schema.Field) clause.Column {
 func (v updateVersion) with(set clause.Set, current clause.Column, steps int64) clause.Set {
 	next := v.without(set)
 	if stamp := stampOf(v.field.Schema); stamp != nil {
-		next = append(next, assign(stamp, randomStamp()))
+		next = append(next, assign(stamp, RandomStamp()))
 	}
 	return append(next, assign(v.field, clause.Expr{SQL: "? + " + strconv.FormatInt(steps, 10), Vars: []any{current}}))
 }

@@ -26,7 +26,7 @@ func withNext(stmt *gorm.Statement, f *schema.Field, set clause.Set) clause.Set 
 		Vars: append([]any{ofRow(f)}, same.Vars...),
 	})}
 	if stamp := stampOf(f.Schema); stamp != nil {
-		vars := append(append([]any{}, same.Vars...), ofRow(stamp), randomStamp())
+		vars := append(append([]any{}, same.Vars...), ofRow(stamp), RandomStamp())
 		ours = append(ours, assign(stamp, clause.Expr{SQL: "CASE WHEN " + same.SQL + " THEN ? ELSE ? END", Vars: vars}))
 	}
 	return append(ours, set...)

@@ -21,6 +21,7 @@ type Row struct {
 	Columns []string // sorted: the order in which they were given names no other row
 	Values  []any    // as a driver takes them: int64, float64, bool, []byte, string, time.Time
 	Version string   // the column of its version, if it is not the usual one
+	Stamp   string   // the column of its stamp, if it has one
 	Err     error    // why it names no row, nil if it does
 }
 
@@ -32,8 +33,23 @@ func (r *Row) VersionColumn() string { return cmp.Or(r.Version, usualVersion) }
 
 // Versioned returns the same row, whose version is in a column.
 func (r *Row) Versioned(column string) *Row {
-	named := *r
+	named := r.with(column)
 	named.Version = column
+	return named
+}
+
+// Stamped returns the same row, whose stamp is in a column of 64-bit integers: guard.UpdateRow sets
+// it to a random number with each new version. On MySQL and MariaDB it proves that a COMMIT without
+// an answer took effect, as a dbguard.Stamp does.
+func (r *Row) Stamped(column string) *Row {
+	named := r.with(column)
+	named.Stamp = column
+	return named
+}
+
+// with returns a copy of the row, to which a column is added.
+func (r *Row) with(column string) *Row {
+	named := *r
 	if !isName(column) && named.Err == nil {
 		named.Err = fmt.Errorf("%w: Row of %q: %q is no name of a column", conflict.ErrUnprotectable, r.Table, column)
 	}
