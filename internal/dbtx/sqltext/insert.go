@@ -23,11 +23,14 @@ type Term struct {
 }
 
 // ParseInsert describes an INSERT. It reports false for any other statement, and for one that
-// it can't read.
+// it can't read, such as one whose rows a server takes or leaves, by an executable comment.
 func ParseInsert(query string, g Grammar) (Insert, bool) {
 	p := inserting{scanner: scanner{src: query, grammar: g}}
 	var in Insert
-	if !p.keyword("INSERT") || !p.keyword("INTO") {
+	if g.isMySQL() && (strings.Contains(query, "/*!") || strings.Contains(query, "/*M!")) {
+		return in, false
+	}
+	if !p.keyword("INSERT") || !p.keyword("INTO") && !g.isMySQL() {
 		return in, false
 	}
 	if in.Table = p.table(); in.Table == "" || !p.punctuation('(') {
@@ -104,7 +107,13 @@ func (p *inserting) name() string {
 	if p.pos >= len(p.src) {
 		return ""
 	}
-	if c := p.src[p.pos]; c == '`' || c == '"' && p.grammar != MySQL {
+	c := p.src[p.pos]
+	if c == '[' && p.grammar == Standard {
+		start := p.pos + 1
+		p.past("]", 1)
+		return strings.TrimSuffix(p.src[start:p.pos], "]")
+	}
+	if c == '`' || c == '"' && p.grammar != MySQL {
 		name := p.quoted(c)
 		if p.pos < len(p.src) && p.src[p.pos] == c {
 			return "" // a quote in a name
