@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -189,6 +190,52 @@ func TestSQLOverlap(t *testing.T) {
 					t.Errorf("events = %+v, want one overlap", got)
 				}
 			})
+		}
+	})
+}
+
+// TestSQLNumberForAText: a number that an INSERT gives for a text is the text that the database stores,
+// and not each text of that number.
+func TestSQLNumberForAText(t *testing.T) {
+	eachSQL(t, func(e *env) {
+		for _, no := range []string{"1", "01"} {
+			wantNil(e.t, e.DoSQL(bg, "order:"+no, e.sells(no), orderRow(no)))
+		}
+		number := func(ctx context.Context, tx *sql.Tx) error {
+			_, err := tx.ExecContext(ctx, "INSERT INTO orders (no, amount) VALUES (1, 1)")
+			return err
+		}
+		wantIs(e.t, e.DoSQL(bg, "order:1", number, orderRow("1")), guard.ErrDuplicate)
+		if err := e.DoSQL(bg, "order:01", number, orderRow("01")); err == nil || errors.Is(err, guard.ErrDuplicate) {
+			e.t.Errorf("err = %v, want another", err)
+		}
+	})
+}
+
+// TestSQLRenameIsNoRepeat: an UPDATE that gives a row the name of a protected one is refused, and
+// repeats nothing. So it is with that of an upsert.
+func TestSQLRenameIsNoRepeat(t *testing.T) {
+	eachSQL(t, func(e *env) {
+		for _, no := range []string{"7", "8"} {
+			wantNil(e.t, e.DoSQL(bg, "order:"+no, e.sells(no), orderRow(no)))
+		}
+		upsert := " ON CONFLICT (id) DO UPDATE SET no = '7'"
+		if e.db.Name() == "mysql" {
+			upsert = " ON DUPLICATE KEY UPDATE no = '7'"
+		}
+		var id int64
+		wantNil(e.t, e.db.Raw("SELECT id FROM orders WHERE no = '8'").Scan(&id).Error)
+		for _, query := range []string{
+			"UPDATE orders SET no = '7' WHERE no = '8'",
+			fmt.Sprintf("INSERT INTO orders (id, no, amount) VALUES (%d, '9', 1)", id) + upsert,
+		} {
+			err := e.DoSQL(bg, "order:7", func(ctx context.Context, tx *sql.Tx) error {
+				_, err := tx.ExecContext(ctx, query)
+				return err
+			}, orderRow("7"))
+			if err == nil || errors.Is(err, guard.ErrDuplicate) {
+				e.t.Errorf("%s: err = %v, want the driver's", query, err)
+			}
 		}
 	})
 }

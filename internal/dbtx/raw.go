@@ -49,7 +49,7 @@ func (t *Tx) Judge(r *pinned.Raw) error {
 	case r.Err != nil && !dialect.IsDuplicate(r.Err) && !dialect.IsDeadlock(r.Err):
 		return r.Err
 	}
-	w := describe(r, t.conn.Session.Grammar)
+	w := t.describe(r)
 	switch {
 	case dialect.IsDuplicate(r.Err):
 		return t.refusedRaw(w, r)
@@ -104,8 +104,11 @@ func (t *Tx) refusedRaw(w *statement.Write, r *pinned.Raw) error {
 }
 
 // refusedRow returns the protected row that the error of a duplicate names, nil if it names
-// none for certain.
+// none for certain, or if an UPDATE may have given another row its name: that is no repeat.
 func (t *Tx) refusedRow(r *pinned.Raw) *protected.Row {
+	if r.Statements[0].Updates() {
+		return nil
+	}
 	table, name, ok := t.conn.Session.RefusingIndex(r.Err)
 	if !ok {
 		return nil

@@ -3,27 +3,66 @@ package dbtx
 import (
 	"database/sql/driver"
 	"reflect"
+	"strconv"
 	"strings"
 
 	"github.com/belaygo/belay/internal/dbtx/pinned"
 	"github.com/belaygo/belay/internal/dbtx/sqltext"
+	"github.com/belaygo/belay/internal/dbtx/sqlvalue"
 	"github.com/belaygo/belay/internal/dbtx/statement"
 )
 
 // describe describes an INSERT with a list of values. It returns nil for any other statement,
 // and for one that can't be read.
-func describe(r *pinned.Raw, g sqltext.Grammar) *statement.Write {
-	in, ok := sqltext.ParseInsert(r.Query, g)
+func (t *Tx) describe(r *pinned.Raw) *statement.Write {
+	in, ok := sqltext.ParseInsert(r.Query, t.conn.Session.Grammar)
 	if !ok {
 		return nil
 	}
 	args := withoutOptions(r.Args)
 	n := len(in.Rows)
 	w := &statement.Write{How: statement.Plain, Table: in.Table, Model: listed{}, Given: n, Values: int64(n)}
+	texts := t.namedByText(in.Table)
 	for _, terms := range in.Rows {
-		w.Rows = append(w.Rows, statement.Row{Value: valuesOf(in, terms, args)})
+		given := valuesOf(in, terms, args)
+		w.Rows = append(w.Rows, statement.Row{Value: func(column string) any {
+			v := given(column)
+			if texts[column] {
+				v = asText(v)
+			}
+			return v
+		}})
 	}
 	return w
+}
+
+// namedByText returns the columns in which protected rows of a table are named by a text.
+func (t *Tx) namedByText(table string) map[string]bool {
+	texts := make(map[string]bool)
+	for _, r := range t.rows.In(table) {
+		for i, v := range r.Values {
+			if _, isText := sqlvalue.Text(v); isText {
+				texts[r.Columns[i]] = true
+			}
+		}
+	}
+	return texts
+}
+
+// asText returns a value of an INSERT as a column of texts stores it, nil if that is not known. A
+// database would compare a number with a text as numbers, and so 1 with the row "01". A fraction or a
+// bool is another text in each database.
+func asText(v any) any {
+	if _, isText := sqlvalue.Text(v); isText {
+		return v
+	}
+	switch v := sqlvalue.Indirect(v).(type) {
+	case []byte:
+		return v
+	case int64:
+		return strconv.FormatInt(v, 10)
+	}
+	return nil
 }
 
 // valuesOf returns the values of a row of an INSERT. One that is not known is nil.

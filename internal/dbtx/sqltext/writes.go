@@ -39,6 +39,16 @@ func modifies(word string) bool {
 	return false
 }
 
+// Updates reports whether a statement updates rows, or may, as an upsert does.
+func (st Statement) Updates() bool {
+	for i, word := range st.words {
+		if word == "UPDATE" && (i == 0 || st.words[i-1] != "FOR") {
+			return true
+		}
+	}
+	return false
+}
+
 // SetsPath reports whether a statement of PostgreSQL may change in which schemas a table is
 // looked for that is named without one: the search path may depend on the user.
 func (st Statement) SetsPath() bool {
