@@ -88,12 +88,7 @@ func newOracle(e *env) *oracle {
 	return &oracle{env: e, r: rand.New(rand.NewPCG(7, 11)), there: map[string]bool{}, codes: map[string]bool{}, misses: map[string]int{}}
 }
 
-func (o *oracle) missed() (n int) {
-	for _, m := range o.misses {
-		n += m
-	}
-	return n
-}
+func (o *oracle) missed() int { return total(o.misses) }
 
 func (t ticket) name() string { return fmt.Sprint(t.shop, "/", t.no) }
 
