@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"gorm.io/gorm"
 
@@ -486,6 +487,25 @@ func TestTwoFronts(t *testing.T) {
 		wantNil(e.t, e.Do(bg, "pair", both, rows))
 		wantIs(e.t, e.Do(bg, "pair", both, rows), guard.ErrDuplicate)
 		wantIs(e.t, e.Do(bg, "pair", place("2"), rows), guard.ErrDuplicate)
+	})
+}
+
+// TestApplyWithSQL: changes of structs need no driver of GORM's. What an operation writes in SQL can't be
+// combined.
+func TestApplyWithSQL(t *testing.T) {
+	eachSQL(t, func(e *env) {
+		e.create(&Stock{ID: 1, Left: 10})
+		sale := func() error {
+			return e.Apply(bg, "stock:1", guard.All(guard.Insert(&Order{No: "1"}), guard.Update(&Stock{ID: 1}, take)), guard.Combine(), guard.Wait(time.Minute))
+		}
+		wantNil(e.t, sale())
+		wantIs(e.t, sale(), guard.ErrDuplicate)
+		if got := e.stock(1); got.Left != 9 {
+			e.t.Errorf("stock = %+v", got)
+		}
+		if err := e.DoSQL(bg, "order:2", e.sells("2"), guard.Combine(), guard.Wait(time.Minute)); err == nil || !strings.Contains(err.Error(), "can't be combined") {
+			e.t.Errorf("err = %v, want a word about Combine", err)
+		}
 	})
 }
 
