@@ -96,7 +96,7 @@ func Check(ctx context.Context, db *gorm.DB) error {
 		"SELECT request, attempt, print, held, operation, created_at FROM belay_once WHERE 1 = 0",
 		"SELECT a.request, a.refused, a.codec, a.body, a.created_at FROM belay_answer a WHERE 1 = 0",
 	} {
-		if _, err := t.db.Exec(ctx, query); err != nil {
+		if err := t.db.Query(ctx, query, nil, func(sqldb.Scan) error { return nil }); err != nil {
 			return fmt.Errorf("once: check tables: %w", claim.Explain(err))
 		}
 	}

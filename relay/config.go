@@ -42,8 +42,8 @@ type limits struct {
 	writeTimeout time.Duration
 	// drain is how long Close takes at most if its context has no deadline.
 	drain time.Duration
-	// slowSweep is how long a sweep takes at most before others follow it with pauses.
-	slowSweep time.Duration
+	// slowRead is how long a read takes before its lanes are read one by one, with pauses.
+	slowRead time.Duration
 	// couriers is how many keys of a route are sent at a time.
 	couriers int
 	// rows and bytes bound the messages in hand.
@@ -69,7 +69,7 @@ func (c Config) withDefaults() Config {
 	l.outage = cmp.Or(l.outage, 5*time.Second)
 	l.writeTimeout = cmp.Or(l.writeTimeout, 5*time.Second)
 	l.drain = cmp.Or(l.drain, 10*time.Second)
-	l.slowSweep = cmp.Or(l.slowSweep, 25*time.Millisecond)
+	l.slowRead = cmp.Or(l.slowRead, 50*time.Millisecond)
 	l.couriers = cmp.Or(l.couriers, 256)
 	l.rows = cmp.Or(l.rows, 1024)
 	l.bytes = cmp.Or(l.bytes, 32<<20)

@@ -37,7 +37,7 @@ var errExited = errors.New("relay: the call has ended its goroutine, by runtime.
 // carry sends rows until one is not accepted.
 func (c courier) carry(ctx context.Context, rows []row, term int64) {
 	for n, r := range rows {
-		if c.closing.Err() != nil || !c.lanes.hasSince(r.lane, term) {
+		if c.closing.Err() != nil || !c.lanes.sends(r.lane, term) {
 			c.results <- result{row: r, last: true, rest: rows[n:]}
 			return
 		}

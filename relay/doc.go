@@ -39,9 +39,8 @@
 // counts as an attempt, and many of them may fill the rest. A key whose calls are slow slows the
 // others of its lane, one in 32. All relays of a database need all routes:
 // a relay without the route of a topic leaves its messages to those that come to have their lane.
-// A dead letter may have very many followers: reads then go on behind them, and what has to be read
-// from the beginning, such as a key whose pause is over, waits for up to ten times as long as that
-// takes (200,000 followers: some 2 seconds).
+// A dead letter may have very many followers, through which each read of its lane goes: such a lane is
+// read by itself, and less often (200,000 followers: every one to three seconds).
 //
 // # How it works
 //
@@ -50,7 +49,7 @@
 //	Relay    the public type; it owns one of each of these
 //	loop     one goroutine; it alone reads and writes the tables
 //	lanes    which of the 32 lanes of keys are leased to this relay (belay_lane)
-//	sweeps   from which row on the next read reads
+//	pace     which lanes are slow to read, and wait for their turn
 //	window   the rows in hand, by key: at most one batch of a key is under way
 //	courier  a goroutine that sends one key's batch until a message is not accepted
 //
@@ -58,9 +57,9 @@
 //
 // Each turn of the loop writes the results of the couriers, reads rows of its own lanes that are
 // neither in hand nor parked, from the lowest id on, and hands out the batches of idle keys. Each
-// result is written by one statement that no transaction keeps open: a process that is paused behind
-// it holds up nobody. A key is parked in the name of a message, and stays parked until the relay
-// that has its lane finds that message gone.
+// result is written by a statement that is committed with it: a process that is paused behind
+// it holds up nobody. A key is parked in the name of a message, and what is left of that when the
+// message is gone, a relay deletes within a second or so.
 // Between reading and sending it makes one write. Its COMMIT is acknowledged after the COMMIT
 // of each row that was read, so no promoted replica lacks a message that was sent.
 //
@@ -71,5 +70,6 @@
 // All times in the tables are those of the database's clock. Relays work on MySQL, MariaDB,
 // PostgreSQL and SQLite, on the connection pool below the given *gorm.DB. Clusters with several
 // writers, such as Galera, and sequences with a cache do not number messages in the order of
-// their commits: there the order of a key is lost.
+// their commits: there the order of a key is lost. So it may be, for rows in hand, in a failover that
+// loses commits and gives their ids to other messages.
 package relay

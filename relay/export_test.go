@@ -8,10 +8,10 @@ import (
 var quick atomic.Int64
 
 // Quick returns cfg with a lease and pauses that a test can wait for. To every other relay all
-// sweeps are slow.
+// reads are slow.
 func Quick(cfg Config) Config {
 	if quick.Add(1)%2 == 0 {
-		cfg = WithSlowSweeps(cfg)
+		cfg = WithSlowReads(cfg)
 	}
 	cfg.limits.lease = 2 * time.Second
 	cfg.limits.busyPoll = 10 * time.Millisecond
@@ -40,9 +40,9 @@ func WithLimit(cfg Config, limit time.Duration) Config {
 	return cfg
 }
 
-// WithSlowSweeps returns cfg so that all sweeps are slow.
-func WithSlowSweeps(cfg Config) Config {
-	cfg.limits.slowSweep = 1
+// WithSlowReads returns cfg so that all reads are slow.
+func WithSlowReads(cfg Config) Config {
+	cfg.limits.slowRead = 1
 	return cfg
 }
 

@@ -19,10 +19,11 @@ type lanes struct {
 	began time.Time
 	until [message.Lanes]atomic.Int64 // since began, by the clock of the process; 0 = not leased
 	terms [message.Lanes]atomic.Int64 // how often the lane was lost
+	// leaving lanes are to be given to another relay, once nothing of them is under way.
+	leaving [message.Lanes]atomic.Bool
 
 	// Of the loop alone:
-	leaving [message.Lanes]bool // to be given to another relay, once nothing of it is under way
-	stale   [message.Lanes]int  // couriers of an earlier term: the lane is not taken until they have ended
+	stale [message.Lanes]int // couriers of an earlier term: the lane is not taken until they have ended
 }
 
 func newLanes(t table, lease time.Duration) *lanes {
@@ -37,6 +38,11 @@ func (l *lanes) hasSince(lane int, term int64) bool {
 	return l.terms[lane].Load() == term && l.has(lane)
 }
 
+// sends reports whether rows of a lane that were taken in a term are to be sent.
+func (l *lanes) sends(lane int, term int64) bool {
+	return !l.leaving[lane].Load() && l.hasSince(lane, term)
+}
+
 // set notes a lease that was renewed at a time. It ends a little early, since clocks run at
 // different speeds.
 func (l *lanes) set(lane int, at time.Time) {
@@ -48,13 +54,13 @@ func (l *lanes) lose(lane int) {
 	if l.until[lane].Swap(0) != 0 {
 		l.terms[lane].Add(1)
 	}
-	l.leaving[lane] = false
+	l.leaving[lane].Store(false)
 }
 
 // readable are the lanes whose messages are to be sent.
 func (l *lanes) readable() (list []int) {
 	for n := range l.until {
-		if l.has(n) && !l.leaving[n] {
+		if l.has(n) && !l.leaving[n].Load() {
 			list = append(list, n)
 		}
 	}
@@ -119,8 +125,9 @@ func (l *lanes) keep(ctx context.Context, lost func(lane int)) (free []int, exce
 // leave marks lanes so that so many leave.
 func (l *lanes) leave(excess int) {
 	for n := range l.leaving {
-		l.leaving[n] = excess > 0 && l.has(n)
-		if l.leaving[n] {
+		leaves := excess > 0 && l.has(n)
+		l.leaving[n].Store(leaves)
+		if leaves {
 			excess--
 		}
 	}

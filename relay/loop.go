@@ -48,7 +48,7 @@ type loop struct {
 	apart     bool           // the last deletion has failed
 	resumed   []string       // routes whose keys need not wait any more
 	wants     [message.Lanes]int
-	sweeps    sweeps
+	pace      pace
 	rowSize   int  // expected
 	first     int  // the lane to begin the next read with
 	more      bool // the last read has left rows
@@ -56,7 +56,7 @@ type loop struct {
 	accepted  map[string]int64 // messages, of each route
 	nextRead  time.Time
 	nextRenew time.Time
-	nextClean time.Time    // of parked keys
+	nextClean time.Time    // of parked keys that are so no more
 	purged    bool         // the rows of dead relays
 	worked    time.Time    // when a read last found rows
 	backoff   wait.Backoff // after a failure of the database
@@ -105,21 +105,21 @@ func (l *loop) turn() error {
 		l.nextRenew = now.Add(l.lanes.lease / 6)
 	}
 	l.shed()
-	written := l.write()
-	if written != nil {
-		written = fmt.Errorf("write the results of messages: %w", written)
-	}
+	errs := []error{named("write the results of messages", l.write())}
 	if !time.Now().Before(l.nextClean) {
-		if err := l.clean(); err != nil {
-			return errors.Join(written, fmt.Errorf("unpark keys: %w", err))
-		}
+		errs = append(errs, named("unpark keys", l.clean()))
 	}
 	if !time.Now().Before(l.nextRead) || l.more {
-		if err := l.read(); err != nil {
-			return errors.Join(written, fmt.Errorf("read messages: %w", err))
-		}
+		errs = append(errs, named("read messages", l.read()))
 	}
-	return written
+	return errors.Join(errs...)
+}
+
+func named(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", what, err)
 }
 
 // limited bounds a statement. It ends with the drain of Close, not with its beginning.
@@ -127,17 +127,15 @@ func (l *loop) limited() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(l.ctx), l.cfg.limits.writeTimeout)
 }
 
-// write writes the results. Rows stay in hand until that has succeeded. A key is free again after
-// its failure is written: no read returns its rows before.
-func (l *loop) write() error {
-	ctx, cancel := l.limited()
-	defer cancel()
-	return errors.Join(l.remove(ctx), l.park(ctx))
-}
+// write writes the results. Rows stay in hand until that has succeeded, and a key is not sent before
+// its failure is written.
+func (l *loop) write() error { return errors.Join(l.remove(), l.park()) }
 
 // remove deletes the rows that were accepted. After a failure it deletes them one by one: somebody may
 // hold the lock of one.
-func (l *loop) remove(ctx context.Context) error {
+func (l *loop) remove() error {
+	ctx, cancel := l.limited()
+	defer cancel()
 	for len(l.sent) > 0 {
 		n := len(l.sent)
 		if l.apart {
@@ -148,30 +146,49 @@ func (l *loop) remove(ctx context.Context) error {
 			l.sent = append(l.sent[1:], l.sent[0]) // the next try begins with the others
 			return err
 		}
-		for _, r := range l.sent[:n] {
-			l.window.release(r)
-			if r.parked {
-				l.nextClean = time.Time{}
-			}
-		}
+		gone := l.sent[:n]
+		l.window.release(gone...)
 		l.sent = l.sent[n:]
+		if err := l.unpark(ctx, gone); err != nil {
+			return err
+		}
 	}
 	l.apart, l.sent = false, nil
 	return nil
 }
 
-func (l *loop) park(ctx context.Context) error {
-	if len(l.failed) == 0 {
-		return nil
+// unpark ends what parks keys in the names of rows that were deleted. What it leaves, clean ends.
+func (l *loop) unpark(ctx context.Context, gone []row) error {
+	var keys []parked
+	for _, r := range gone {
+		if r.parked {
+			keys = append(keys, parked{r.sum, r.msg.ID})
+		}
 	}
-	if err := l.table.park(ctx, l.failed); err != nil {
-		return err
+	for part := range slices.Chunk(keys, maxParked) {
+		if err := l.table.unpark(ctx, part); err != nil {
+			return err
+		}
 	}
-	for _, f := range l.failed {
-		l.window.release(f.row)
-		q := l.window.queues[f.sum]
-		q.failed = false
-		l.putBack(q)
+	return nil
+}
+
+func (l *loop) park() error {
+	for len(l.failed) > 0 {
+		ctx, cancel := l.limited()
+		part := l.failed[:min(len(l.failed), maxParked)]
+		err := l.table.park(ctx, part)
+		cancel()
+		if err != nil {
+			return err
+		}
+		for _, f := range part {
+			l.window.release(f.row)
+			q := l.window.queues[f.sum]
+			q.failed = false
+			l.window.drop(q)
+		}
+		l.failed = l.failed[len(part):]
 	}
 	l.failed = nil
 	return nil
@@ -183,41 +200,25 @@ const cleanPause = time.Second
 // clean unparks keys, and deletes what dead relays have left.
 func (l *loop) clean() error {
 	began := time.Now()
-	if lanes := l.lanes.readable(); len(lanes) > 0 {
-		ctx, cancel := l.limited()
-		defer cancel()
-		for ; len(l.resumed) > 0; l.resumed = l.resumed[1:] {
-			if err := l.table.hasten(ctx, lanes, unavailable(l.resumed[0])); err != nil {
-				return err
-			}
-			for _, lane := range lanes {
-				l.sweeps.hasten(lane)
-			}
-		}
-		if !l.purged {
-			if err := l.table.purge(ctx); err != nil {
-				return err
-			}
-			l.purged = true
-		}
-		changed, err := l.table.unpark(ctx, lanes)
-		if err != nil {
+	defer func() { l.nextClean = time.Now().Add(max(cleanPause, slowPause*time.Since(began))) }()
+	lanes := l.lanes.readable()
+	if len(lanes) == 0 {
+		return nil
+	}
+	ctx, cancel := l.limited()
+	defer cancel()
+	for ; len(l.resumed) > 0; l.resumed = l.resumed[1:] {
+		if err := l.table.hasten(ctx, lanes, unavailable(l.resumed[0])); err != nil {
 			return err
 		}
-		for _, lane := range changed {
-			l.sweeps.forget(lane)
+	}
+	if !l.purged {
+		if err := l.table.purge(ctx); err != nil {
+			return err
 		}
+		l.purged = true
 	}
-	l.nextClean = time.Now().Add(max(cleanPause, sweepPause*time.Since(began)))
-	return nil
-}
-
-// putBack takes the waiting rows of a key out of hand. Only a sweep finds them again.
-func (l *loop) putBack(q *queue) {
-	if len(q.waiting) > 0 {
-		l.sweeps.forget(q.lane)
-	}
-	l.window.drop(q)
+	return l.table.unparkGone(ctx, lanes)
 }
 
 func (l *loop) renew() error {
@@ -226,7 +227,7 @@ func (l *loop) renew() error {
 	err := l.lanes.renew(ctx, l.lose)
 	l.leave()
 	for n := range l.lanes.leaving {
-		if l.lanes.leaving[n] && len(l.window.ids[n]) == 0 {
+		if l.lanes.leaving[n].Load() && len(l.window.ids[n]) == 0 {
 			err = errors.Join(err, l.lanes.give(ctx, n))
 		}
 	}
@@ -247,53 +248,65 @@ func (l *loop) lose(lane int) {
 			q.stale = true
 			l.lanes.stale[lane]++
 		}
-		l.putBack(q)
+		l.window.drop(q)
 	}
 }
 
 // leave puts back the rows of lanes that are to be given up, but those under way.
 func (l *loop) leave() {
 	for _, q := range l.window.queues {
-		if l.lanes.leaving[q.lane] {
-			l.putBack(q)
+		if l.lanes.leaving[q.lane].Load() {
+			l.window.drop(q)
 		}
 	}
 }
 
-// read takes rows in hand, as far as there is room, and makes sure that no promoted replica lacks
-// them.
+// readTime is how long the reads of a turn take before it goes on with what else is due.
+const readTime = 200 * time.Millisecond
+
+// read takes rows in hand, as far as there is room.
 func (l *loop) read() error {
 	began := time.Now()
-	wants := l.plan()
+	lanes := l.lanes.readable()
+	together, alone := l.pace.due(lanes)
 	l.more = false
 	l.schedule(began)
+	err := l.readLanes(together)
+	for range lanes {
+		if err != nil || alone < 0 {
+			return err
+		}
+		if time.Since(began) > readTime {
+			l.more = true
+			return nil
+		}
+		err = l.readLanes([]int{alone})
+		_, alone = l.pace.due(lanes)
+	}
+	return err
+}
+
+// readLanes takes rows of some lanes in hand, and makes sure that no promoted replica lacks them.
+func (l *loop) readLanes(lanes []int) error {
+	began := time.Now()
+	wants := l.plan(lanes)
 	if len(wants) == 0 {
 		return nil
 	}
 	ctx, cancel := l.limited()
 	defer cancel()
-	var ends map[int]int64
-	if slices.ContainsFunc(wants, func(w want) bool { return l.sweeps[w.lane].slow }) {
-		ends = make(map[int]int64, len(wants))
-	}
-	rows, cut, err := l.table.read(ctx, wants, l.cfg.limits.bytes-l.window.bytes, ends)
+	rows, cut, err := l.table.read(ctx, wants, l.cfg.limits.bytes-l.window.bytes)
 	l.expect(rows, err)
-	if err != nil {
+	l.pace.took(lanesOf(wants), time.Since(began), l.cfg.limits.slowRead)
+	if err != nil || len(rows) == 0 {
 		return err
 	}
-	for _, w := range wants {
-		if !w.on {
-			l.sweeps.ended(w.lane, time.Since(began), l.cfg.limits.slowSweep)
-		}
+	if err := l.table.beat(ctx, l.lanes.lease); err != nil {
+		return err
 	}
-	if len(rows) > 0 {
-		if err := l.table.beat(ctx, l.lanes.lease); err != nil {
-			return err
-		}
-		l.worked = began
-		l.schedule(began)
-	}
-	l.take(rows, wants, ends, cut)
+	l.worked = began
+	l.schedule(began)
+	l.take(rows, wants, cut)
 	return nil
 }
 
@@ -312,32 +325,20 @@ func (l *loop) expect(rows []row, err error) {
 	}
 }
 
-// take takes rows in hand that were read, and notes what was seen of each lane.
-func (l *loop) take(rows []row, wants []want, ends map[int]int64, cut bool) {
-	got, last := make(map[int]int, len(wants)), make(map[int]int64, len(wants))
+// take takes rows in hand that were read.
+func (l *loop) take(rows []row, wants []want, cut bool) {
+	got := make(map[int]int, len(wants))
 	for _, r := range rows {
 		got[r.lane]++
-		last[r.lane] = r.id
 		l.window.add(r)
 	}
-	l.more = cut
+	l.more = l.more || cut
 	for _, w := range wants {
 		full := got[w.lane] >= w.limit
 		l.more = l.more || full
 		l.wants[w.lane] = minWant
 		if full {
 			l.wants[w.lane] = min(2*w.limit, maxWant)
-		}
-		switch term := l.lanes.terms[w.lane].Load(); {
-		case cut:
-			l.sweeps.forget(w.lane)
-			l.sweeps.hasten(w.lane)
-		case ends == nil:
-			l.sweeps.forget(w.lane)
-		case full:
-			l.sweeps.saw(w.lane, last[w.lane], term)
-		default:
-			l.sweeps.saw(w.lane, max(w.after, ends[w.lane], last[w.lane]), term)
 		}
 	}
 }
@@ -350,35 +351,36 @@ func (l *loop) schedule(began time.Time) {
 	l.nextRead = began.Add(poll)
 }
 
-// plan shares the room between the lanes. If it does not last for all, the next read begins with
-// another lane.
-func (l *loop) plan() (wants []want) {
+// plan shares the room between lanes. If it does not last for all, the next read begins with another
+// lane.
+func (l *loop) plan(lanes []int) (wants []want) {
 	bytes := l.cfg.limits.bytes - l.window.bytes
 	if bytes <= 0 {
 		return nil
 	}
 	room := min(l.cfg.limits.rows-l.window.rows, 1+bytes/l.rowSize)
-	mine := l.lanes.readable()
-	for n := range mine {
-		lane := mine[(l.first+n)%len(mine)]
+	for n := range lanes {
+		lane := lanes[(l.first+n)%len(lanes)]
 		limit := min(max(l.wants[lane], minWant), maxWant-len(l.window.ids[lane]))
 		if limit <= 0 { // so that a slow key leaves room for other lanes
 			continue
 		}
 		if limit = min(limit, room); limit <= 0 {
-			l.first = (l.first + n) % len(mine)
+			l.first = (l.first + n) % len(lanes)
 			break
 		}
-		w := want{lane: lane, limit: limit, inHand: l.window.inHand(lane)}
-		if !l.sweeps.due(lane) {
-			if w.after, w.on = l.sweeps.seen(lane, l.lanes.terms[lane].Load()); !w.on {
-				continue
-			}
-		}
 		room -= limit
-		wants = append(wants, w)
+		wants = append(wants, want{lane: lane, limit: limit, inHand: l.window.inHand(lane)})
 	}
 	return wants
+}
+
+func lanesOf(wants []want) []int {
+	lanes := make([]int, len(wants))
+	for n, w := range wants {
+		lanes[n] = w.lane
+	}
+	return lanes
 }
 
 // dispatch gives the rows of idle keys to couriers.
@@ -387,7 +389,7 @@ func (l *loop) dispatch() {
 		return
 	}
 	for _, q := range l.window.queues {
-		if !q.ready() || !l.lanes.has(q.lane) || l.suspended(q.waiting[0].msg.Topic) > 0 {
+		if !q.ready() || !l.lanes.has(q.lane) || l.lanes.leaving[q.lane].Load() || l.suspended(q.waiting[0].msg.Topic) > 0 {
 			continue
 		}
 		route, _ := routeOf(l.courier.routes, q.waiting[0].msg.Topic)
@@ -448,7 +450,7 @@ func (l *loop) end(q *queue, rest []row) {
 	if q.stale {
 		q.stale = false
 		l.lanes.stale[q.lane]--
-		l.putBack(q)
+		l.window.drop(q)
 		return
 	}
 	l.window.forget(q)
@@ -500,22 +502,34 @@ func (l *loop) rest() time.Duration {
 	return rest
 }
 
+// callEnd is how long calls have to end when their context has.
+const callEnd = 500 * time.Millisecond
+
+// keep renews the leases of lanes, and writes results.
+func (l *loop) keep() error {
+	ctx, cancel := l.limited()
+	defer cancel()
+	_, _, err := l.lanes.keep(ctx, l.lose)
+	return errors.Join(err, l.write())
+}
+
 // finish waits for the couriers, writes their results, and gives the lanes back. Until then it keeps
-// them: others would send the messages that are under way.
+// them: others would send the messages that are under way. A call that does not end with its context
+// is not awaited.
 func (l *loop) finish() {
 	renew := time.NewTicker(l.lanes.lease / 6)
 	defer renew.Stop()
-	for l.couriers > 0 {
+	ended, over := l.ctx.Done(), make(<-chan time.Time)
+	for wait := true; wait && l.couriers > 0; {
 		select {
 		case r := <-l.results:
 			l.handle(r)
+		case <-ended:
+			ended, over = nil, time.After(callEnd)
+		case <-over:
+			wait = false
 		case <-renew.C:
-			l.check(background.Do(l.cfg.Logger, "renew lanes", func() error {
-				ctx, cancel := l.limited()
-				defer cancel()
-				_, _, err := l.lanes.keep(ctx, l.lose)
-				return err
-			}))
+			l.check(background.Do(l.cfg.Logger, "renew lanes", l.keep))
 		}
 	}
 	err := background.Do(l.cfg.Logger, "end the relay", func() error {

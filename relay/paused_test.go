@@ -75,6 +75,30 @@ func TestLockedMessage(t *testing.T) {
 	})
 }
 
+// A session that has locked a dead letter keeps no other key.
+func TestLockedDeadLetter(t *testing.T) {
+	t.Parallel()
+	eachPlace(t, func(t *testing.T, p place) {
+		var r recorder
+		r.failWith(func(m relay.Message) error {
+			if m.ID == "a/0" || m.ID == "b/0" {
+				return relay.ErrRejected
+			}
+			return nil
+		})
+		store(t, p.db, row("a", 0), row("b", 0), row("b", 1))
+		start(t, p.db, relay.WithLimit(relay.WithLease(to(&r), time.Hour), time.Second))
+		testwait.Until(t, "both are dead letters", func() bool { return len(list(t, p.db)) == 2 })
+		somebody := p.db.Begin()
+		defer somebody.Rollback()
+		testdb.WantNil(t, somebody.Exec("SELECT id FROM belay_message WHERE message_id = 'a/0' FOR UPDATE").Error)
+		store(t, p.db, row("c", 0))
+		testwait.Until(t, "another key is sent", func() bool { return len(of(r.ids(), "c")) == 1 })
+		testdb.WantNil(t, relay.Drop(bg, p.db, "b/0"))
+		testwait.Until(t, "a follower is sent", func() bool { return len(of(r.ids(), "b")) == 1 })
+	})
+}
+
 // Bodies that do not fit into what a relay has in hand are not read again and again.
 func TestLargeBodies(t *testing.T) {
 	t.Parallel()

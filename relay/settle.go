@@ -2,6 +2,7 @@ package relay
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"time"
@@ -57,41 +58,54 @@ func List(ctx context.Context, db *gorm.DB, limit int) ([]Waiting, error) {
 	return list, nil
 }
 
-// parked is the condition that a message is one that Retry and Drop decide.
-const parked = "EXISTS (SELECT 1 FROM belay_parked p WHERE p.message_id = belay_message.message_id)"
-
 // Retry lets relays send a waiting message again, and its followers after it. The time until which
 // it may be sent begins anew. If the message is a dead letter since its time was over, it may have
 // taken effect: ask the called service first.
 func Retry(ctx context.Context, db *gorm.DB, id string) error {
-	// retry_at always changes: MySQL counts no row that stays as it was.
-	return settle(ctx, db, id, "UPDATE belay_message SET created_at = {now} WHERE message_id = ? AND "+parked,
-		"UPDATE belay_parked SET attempts = 0, dead = 0, retry_at = CASE WHEN retry_at = {now} THEN retry_at - 1 ELSE {now} END WHERE message_id = ? AND EXISTS (SELECT 1 FROM belay_message m WHERE m.message_id = belay_parked.message_id)")
+	return settle(ctx, db, id, "UPDATE belay_message SET created_at = CASE WHEN created_at = {now} THEN {now} - 1 ELSE {now} END WHERE message_id = ?",
+		"UPDATE belay_parked SET attempts = 0, dead = 0, retry_at = {now} WHERE key_sum = ? AND message_id = ?")
 }
 
-// Drop deletes a waiting message, and lets relays send its followers, within a second or so. A call
-// that is under way goes on, and while a destination is away a relay may have the message in hand,
-// and still send it.
+// Drop deletes a waiting message, and lets relays send its followers. A call that is under way
+// goes on, and while a destination is away a relay may have the message in hand, and still send it.
 func Drop(ctx context.Context, db *gorm.DB, id string) error {
-	return settle(ctx, db, id, "DELETE FROM belay_message WHERE message_id = ? AND "+parked)
+	return settle(ctx, db, id, "DELETE FROM belay_message WHERE message_id = ?", "DELETE FROM belay_parked WHERE key_sum = ? AND message_id = ?")
 }
 
 // settle changes a message, and what parks its key in its name, each by itself: whoever is paused in
-// between holds up no relay.
-func settle(ctx context.Context, db *gorm.DB, id string, changes ...string) error {
+// between holds up no relay, and no statement looks into the other table, which could deadlock. The
+// change of a message always changes it: MySQL counts no row that stays as it was.
+func settle(ctx context.Context, db *gorm.DB, id, change, unpark string) error {
 	base, err := message.Open(db, "relay")
 	if err != nil {
 		return err
 	}
 	t := table{db: base}
-	var n int64
-	for _, change := range changes {
-		if n, err = t.exec(ctx, change, id); err != nil {
-			return fmt.Errorf("relay: decide message %q: %w", id, message.Explain(err))
-		}
-	}
-	if n == 0 {
+	if err = t.settle(ctx, id, change, unpark); errors.Is(err, ErrNotWaiting) {
 		return fmt.Errorf("%w: %q", ErrNotWaiting, id)
 	}
+	if err != nil {
+		return fmt.Errorf("relay: decide message %q: %w", id, message.Explain(err))
+	}
 	return nil
+}
+
+func (t table) settle(ctx context.Context, id, change, unpark string) error {
+	var sum []byte
+	err := t.db.QueryRow(ctx, "SELECT key_sum FROM belay_parked WHERE message_id = ?", []any{id}, &sum)
+	if errors.Is(err, sql.ErrNoRows) {
+		return ErrNotWaiting
+	}
+	if err != nil {
+		return err
+	}
+	n, err := t.exec(ctx, change, id)
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return ErrNotWaiting
+	}
+	_, err = t.exec(ctx, unpark, sum, id)
+	return err
 }

@@ -82,7 +82,7 @@ func TestHangingRoute(t *testing.T) {
 }
 
 // Whatever is refused, retried and dropped meanwhile: the messages of a key that are sent are sent in
-// their order, also by relays that do not read what they have seen.
+// their order.
 func TestOrderOfDecisions(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *gorm.DB) {
@@ -97,7 +97,7 @@ func TestOrderOfDecisions(t *testing.T) {
 			}
 			return nil
 		})
-		cfg := relay.WithSlowSweeps(to(&r))
+		cfg := relay.WithSlowReads(to(&r))
 		start(t, db, cfg)
 		start(t, db, cfg)
 		dropped := make(map[string]bool)
@@ -131,6 +131,84 @@ func TestOrderOfDecisions(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The messages of keys that are tried again and again are not overtaken, though pauses end while a read
+// goes through their rows.
+func TestOrderOfRetries(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *gorm.DB) {
+		const keys, each = 60, 40
+		var r recorder
+		r.failWith(func(relay.Message) error {
+			if rand.IntN(10) < 4 {
+				return errors.New("no")
+			}
+			return nil
+		})
+		for n := range each {
+			var rows []message.Row
+			for k := range keys {
+				rows = append(rows, row(fmt.Sprint(k), n))
+			}
+			store(t, db, rows...)
+		}
+		start(t, db, relay.WithPause(to(&r), 100*time.Millisecond))
+		emptied(t, db)
+		for k := range keys {
+			if got := of(r.ids(), fmt.Sprint(k)); !slices.Equal(got, idsOf(fmt.Sprint(k), each)) {
+				t.Errorf("sent %v", got)
+			}
+		}
+	})
+}
+
+// More failures at once than a statement takes do not keep other messages.
+func TestManyFailures(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *gorm.DB) {
+		no := publish(func(relay.Message) error { return errors.New("no") })
+		var routes []relay.Route
+		var rows []message.Row
+		for n := range 4 {
+			routes = append(routes, relay.Route{Topic: fmt.Sprint(n), To: no})
+			for k := range 300 {
+				rows = append(rows, topic(fmt.Sprint(n), fmt.Sprint(n, "-", k), 0))
+			}
+		}
+		store(t, db, rows...)
+		var other recorder
+		start(t, db, relay.WithPause(relay.Quick(relay.Config{Routes: append(routes, relay.Route{Topic: relay.Others, To: &other})}), time.Hour))
+		testwait.Until(t, "all have failed", func() bool { return count(t, db, "belay_parked") == len(rows) })
+		store(t, db, row("other", 0))
+		testwait.Until(t, "the other one is sent", func() bool { return len(other.ids()) == 1 })
+	})
+}
+
+// A call that ignores its context does not keep the lanes of a relay that was closed.
+func TestCloseBesideHungCall(t *testing.T) {
+	t.Parallel()
+	db := openSQLite(t)
+	hang, called := make(chan struct{}), make(chan struct{})
+	defer close(hang)
+	first := start(t, db, relay.WithLease(to(publish(func(relay.Message) error {
+		close(called)
+		<-hang
+		return nil
+	})), time.Hour))
+	store(t, db, row("a", 0))
+	<-called
+	ctx, cancel := context.WithCancel(bg)
+	cancel()
+	if err := first.Close(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("Close: %v", err)
+	}
+	var r recorder
+	start(t, db, relay.WithLease(to(&r), time.Hour))
+	emptied(t, db)
+	if got := r.ids(); !slices.Equal(got, idsOf("a", 1)) {
+		t.Errorf("sent %v", got)
+	}
 }
 
 // A message at which its destination breaks is listed, and the others are sent.

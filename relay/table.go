@@ -59,7 +59,7 @@ func (t table) sql(statement string) string {
 	return strings.ReplaceAll(statement, "{now}", t.db.Now(time.Millisecond))
 }
 
-// exec changes rows in a transaction, and returns how many.
+// exec changes rows by one statement, and returns how many.
 func (t table) exec(ctx context.Context, statement string, args ...any) (int64, error) {
 	res, err := t.db.ReadCommitted().Exec(ctx, t.sql(statement), args...)
 	if err != nil {
@@ -91,17 +91,14 @@ func (r row) size() int { return len(r.msg.Body) + len(r.headers) + 512 }
 type want struct {
 	lane, limit int
 	inHand      []int64
-	on          bool  // only rows that are behind an id, and whose keys are not parked
-	after       int64 // that id
 }
 
 // errFull ends a read: the rest does not fit.
 var errFull = errors.New("relay: window is full")
 
 // read returns the rows of some lanes whose keys are not parked, in their order, and reports
-// whether it has left some for want of room. If ends is not nil, it gets the highest id of each lane
-// that has rows, at a time before the read.
-func (t table) read(ctx context.Context, wants []want, room int, ends map[int]int64) (rows []row, cut bool, err error) {
+// whether it has left some for want of room.
+func (t table) read(ctx context.Context, wants []want, room int) (rows []row, cut bool, err error) {
 	parts := make([]string, len(wants))
 	for n, w := range wants {
 		parts[n] = t.selection(w)
@@ -109,9 +106,6 @@ func (t table) read(ctx context.Context, wants []want, room int, ends map[int]in
 	began := time.Now()
 	err = t.db.ReadCommitted().Read(ctx, func(c sqldb.Conn) error {
 		if err := t.plan(ctx, c); err != nil {
-			return err
-		}
-		if err := t.ends(ctx, c, wants, ends); err != nil {
 			return err
 		}
 		return sqldb.Query(ctx, c, t.sql(strings.Join(parts, " UNION ALL ")), nil, func(scan sqldb.Scan) error {
@@ -134,25 +128,6 @@ func (t table) read(ctx context.Context, wants []want, room int, ends map[int]in
 	return rows, full, err
 }
 
-// ends sets the highest ids of lanes.
-func (t table) ends(ctx context.Context, c sqldb.Conn, wants []want, ends map[int]int64) error {
-	if ends == nil {
-		return nil
-	}
-	parts := make([]string, len(wants))
-	for n, w := range wants {
-		lane, order := t.lane(w.lane)
-		parts[n] = t.enclosed(fmt.Sprintf("SELECT m.lane, m.id FROM belay_message m WHERE m.lane %s ORDER BY %s LIMIT 1", lane, strings.ReplaceAll(order, ",", " DESC,")+" DESC"))
-	}
-	return sqldb.Query(ctx, c, strings.Join(parts, " UNION ALL "), nil, func(scan sqldb.Scan) error {
-		var lane int
-		var id int64
-		err := scan(&lane, &id)
-		ends[lane] = id
-		return err
-	})
-}
-
 // plan keeps PostgreSQL from sorting a whole lane. Its statistics are those of a moment when the
 // table was almost empty, as often as not: it would expect a handful of rows.
 func (t table) plan(ctx context.Context, c sqldb.Conn) error {
@@ -165,39 +140,31 @@ func (t table) plan(ctx context.Context, c sqldb.Conn) error {
 		", set_config('enable_seqscan'"+off+", set_config('enable_hashjoin'"+off+", set_config('enable_mergejoin'"+off+")").Scan(&none)
 }
 
-// selection is a query for rows of one lane.
+// selection is a query for rows of one lane. The lane is a range, since PostgreSQL would else know
+// that the order of the primary key is right, too, and search all lanes for rows of this one. MySQL
+// would join by hashing all of them. The time is asked once, in a query of its own: PostgreSQL's
+// goes on during the read, and would let a key's pause end behind its first rows.
 func (t table) selection(w want) string {
-	lane, order := t.lane(w.lane)
+	lane, order, index := fmt.Sprintf("= %d", w.lane), "m.id", ""
+	switch t.db.Name {
+	case "postgres":
+		lane, order = fmt.Sprintf("BETWEEN %d AND %d", w.lane, w.lane), "m.lane, m.id"
+	case "mysql":
+		index = "FORCE INDEX (PRIMARY) "
+	}
 	apart := ""
 	if len(w.inHand) > 0 {
 		apart = " AND m.id NOT IN (" + numbers(w.inHand) + ")"
 	}
-	free := fmt.Sprintf("(p.key_sum IS NULL OR p.dead = 0 AND NOT (p.retry_at BETWEEN {now} + 1 AND {now} + %d))", longest.Milliseconds())
-	if w.on {
-		free = fmt.Sprintf("m.id > %d AND p.key_sum IS NULL", w.after)
-	}
-	return t.enclosed(fmt.Sprintf(`SELECT m.id, m.lane, m.key_sum, m.message_id, m.message_key, m.topic, m.headers, m."body", m.created_at, {now} - m.created_at, `+
+	s := fmt.Sprintf(`SELECT m.id, m.lane, m.key_sum, m.message_id, m.message_key, m.topic, m.headers, m."body", m.created_at, {now} - m.created_at, `+
 		`CASE WHEN p.message_id = m.message_id THEN p.attempts ELSE 0 END, CASE WHEN p.key_sum IS NULL THEN 0 ELSE 1 END `+
-		`FROM belay_message m LEFT JOIN belay_parked p ON p.key_sum = m.key_sum `+
-		`WHERE m.lane %s%s AND %s ORDER BY %s LIMIT %d`, lane, apart, free, order, w.limit))
-}
-
-// lane returns the condition for rows of a lane, and their order. The lane is a range, since
-// PostgreSQL would else know that the order of the primary key is right, too, and search all lanes
-// for rows of this one.
-func (t table) lane(n int) (condition, order string) {
-	if t.db.Name == "postgres" {
-		return fmt.Sprintf("BETWEEN %d AND %d", n, n), "m.lane, m.id"
-	}
-	return fmt.Sprintf("= %d", n), "m.id"
-}
-
-// enclosed returns a part of a UNION.
-func (t table) enclosed(query string) string {
+		`FROM belay_message m LEFT JOIN belay_parked p %sON p.key_sum = m.key_sum `+
+		`WHERE m.lane %s%s AND (p.key_sum IS NULL OR p.dead = 0 AND NOT (p.retry_at BETWEEN (SELECT {now} + 1) AND (SELECT {now} + %d))) `+
+		`ORDER BY %s LIMIT %d`, index, lane, apart, longest.Milliseconds(), order, w.limit)
 	if t.db.Name == "sqlite" { // it knows no parentheses there
-		return "SELECT * FROM (" + query + ")"
+		return "SELECT * FROM (" + s + ")"
 	}
-	return "(" + query + ")"
+	return "(" + s + ")"
 }
 
 func (r *row) scan(scan sqldb.Scan) error {
@@ -293,8 +260,12 @@ func (t table) remove(ctx context.Context, done []row) error {
 	return err
 }
 
-// park parks the keys of rows that were not accepted. A relay whose lane has gone to another one parks
-// nothing, since that one may have sent the message; if it does at the same time, unpark ends it.
+// maxParked bounds the rows of one statement that parks, or unparks, keys: SQLite takes no longer one.
+const maxParked = 256
+
+// park parks the keys of at most maxParked rows that were not accepted. A relay whose lane has gone to
+// another one parks nothing, since that one may have sent the message; if it does at the same time,
+// unparkGone ends it.
 func (t table) park(ctx context.Context, failed []failure) error {
 	var rows strings.Builder
 	args := make([]any, 0, 2*len(failed)+1)
@@ -327,29 +298,49 @@ func (t table) park(ctx context.Context, failed []failure) error {
 	return err
 }
 
-// unpark ends what parks keys of some lanes in the name of messages that are gone: they were sent, or
-// dropped. It returns the lanes in which it has, or may have. Nothing else unparks a key, so that a
-// relay that reads on behind an id misses no row. The relay has the lanes while that happens.
-func (t table) unpark(ctx context.Context, lanes []int) (changed []int, err error) {
-	const gone = "NOT EXISTS (SELECT 1 FROM belay_message m WHERE m.message_id = belay_parked.message_id)"
-	err = t.db.Query(ctx, "SELECT DISTINCT lane FROM belay_parked WHERE lane IN ("+numbers(lanes)+") AND "+gone, nil, func(scan sqldb.Scan) error {
-		var lane int
-		err := scan(&lane)
-		changed = append(changed, lane)
-		return err
-	})
-	if err != nil || len(changed) == 0 {
-		return nil, err
-	}
-	lock := map[string]string{"mysql": " LOCK IN SHARE MODE", "postgres": " FOR SHARE"}[t.db.Name]
-	_, err = t.exec(ctx, "DELETE FROM belay_parked WHERE lane IN ("+numbers(changed)+") AND "+gone+
-		" AND EXISTS (SELECT 1 FROM belay_lane l WHERE l.lane = belay_parked.lane AND l.owner = ?"+lock+")", t.owner)
-	return changed, err
+// A parked is a key that is parked in the name of a message.
+type parked struct {
+	sum       message.Sum
+	messageID string
 }
 
-// hasten ends the pauses of keys that wait for a route. Its topic is the reason.
-func (t table) hasten(ctx context.Context, lanes []int, route string) error {
-	_, err := t.exec(ctx, "UPDATE belay_parked SET retry_at = {now} WHERE lane IN ("+numbers(lanes)+") AND dead = 0 AND reason = ? AND retry_at > {now}", route)
+// unpark ends what parks at most maxParked keys in the names of messages that are gone.
+func (t table) unpark(ctx context.Context, keys []parked) error {
+	args := make([]any, 2*len(keys))
+	for n, k := range keys {
+		args[n], args[len(keys)+n] = k.sum[:], k.messageID
+	}
+	marks := sqldb.List("?", ", ", len(keys))
+	_, err := t.exec(ctx, "DELETE FROM belay_parked WHERE key_sum IN ("+marks+") AND message_id IN ("+marks+")", args...)
+	return err
+}
+
+// unparkGone ends what parks keys of some lanes in the names of messages that are gone, some of them
+// each time. It is there for relays that died, or were paused, between two statements.
+func (t table) unparkGone(ctx context.Context, lanes []int) error {
+	var gone []parked
+	err := t.db.Query(ctx, "SELECT p.key_sum, p.message_id FROM belay_parked p LEFT JOIN belay_message m ON m.message_id = p.message_id "+
+		"WHERE p.lane IN ("+numbers(lanes)+") AND m.id IS NULL LIMIT "+strconv.Itoa(maxParked), nil, func(scan sqldb.Scan) error {
+		k, err := scanParked(scan)
+		gone = append(gone, k)
+		return err
+	})
+	if err != nil || len(gone) == 0 {
+		return err
+	}
+	return t.unpark(ctx, gone)
+}
+
+func scanParked(scan sqldb.Scan) (k parked, err error) {
+	var sum []byte
+	err = scan(&sum, &k.messageID)
+	copy(k.sum[:], sum)
+	return k, err
+}
+
+// hasten ends the pauses of keys that wait for a route.
+func (t table) hasten(ctx context.Context, lanes []int, reason string) error {
+	_, err := t.exec(ctx, "UPDATE belay_parked SET retry_at = {now} WHERE lane IN ("+numbers(lanes)+") AND dead = 0 AND reason = ? AND retry_at > {now}", reason)
 	return err
 }
 

@@ -41,7 +41,7 @@ func Check(ctx context.Context, db sqldb.DB) error {
 		"SELECT owner, beats, until_ms FROM belay_relay WHERE 1 = 0",
 		"SELECT key_sum, lane, message_id, attempts, retry_at, dead, reason FROM belay_parked WHERE 1 = 0",
 	} {
-		if _, err := db.Exec(ctx, query); err != nil {
+		if err := db.Query(ctx, query, nil, func(sqldb.Scan) error { return nil }); err != nil {
 			return fmt.Errorf("check tables of messages: %w", Explain(err))
 		}
 	}

@@ -31,7 +31,7 @@ CREATE TABLE IF NOT EXISTS belay_relay (
   PRIMARY KEY (owner)
 ) ENGINE = InnoDB;
 -- Keys whose messages wait, since the first of them was not accepted. A row whose message is gone
--- counts until the relay of its lane deletes it, a second later.
+-- counts until a relay deletes it, within a second or so.
 CREATE TABLE IF NOT EXISTS belay_parked (
   key_sum    BINARY(16)   NOT NULL,
   lane       SMALLINT     NOT NULL,

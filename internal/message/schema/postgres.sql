@@ -27,7 +27,7 @@ CREATE TABLE IF NOT EXISTS belay_relay (
   until_ms BIGINT      NOT NULL -- since 1970; it lives until then
 );
 -- Keys whose messages wait, since the first of them was not accepted. A row whose message is gone
--- counts until the relay of its lane deletes it, a second later.
+-- counts until a relay deletes it, within a second or so.
 CREATE TABLE IF NOT EXISTS belay_parked (
   key_sum    BYTEA        NOT NULL PRIMARY KEY,
   lane       SMALLINT     NOT NULL,
