@@ -40,8 +40,10 @@ const (
 )
 
 // Serve handles deliveries until they end, or until ctx ends, in which case it returns nil.
-// It waits for the messages that are being handled, which go back to the queue if ctx ends
-// before they are done.
+// It waits for the messages that are being handled. Those that are not done then, and those
+// that were delivered and not begun, go back to the queue, in their order, when the caller
+// closes the channel: do that after Serve, and do not cancel the consumer before, since another
+// one would get messages that come behind them.
 func Serve(ctx context.Context, deliveries <-chan amqp.Delivery, cfg Config) error {
 	if err := cfg.validate(); err != nil {
 		return err
@@ -72,7 +74,7 @@ func (s server) work(ctx context.Context, deliveries <-chan amqp.Delivery) error
 			if !ok {
 				return ErrEnded
 			}
-			if err := s.settle(d, s.handle(ctx, d)); err != nil {
+			if err := s.settle(ctx, d, s.handle(ctx, d)); err != nil {
 				return fmt.Errorf("%w: %w", ErrEnded, err)
 			}
 		}
@@ -115,13 +117,16 @@ func (s server) try(ctx context.Context, d amqp.Delivery) (inbox.Decision, error
 	return s.cfg.Inbox.Handle(ctx, inbox.Message{ID: s.cfg.ID(d), Body: d.Body, Redelivered: d.Redelivered}, op, s.cfg.Options(d)...)
 }
 
-// settle answers the broker with the decision about a message.
-func (s server) settle(d amqp.Delivery, decision inbox.Decision) error {
-	switch decision {
-	case inbox.Ack:
+// settle answers the broker with the decision about a message. One that was not done when ctx ended
+// gets no answer: given back alone, it would come behind those that were delivered with it.
+func (s server) settle(ctx context.Context, d amqp.Delivery, decision inbox.Decision) error {
+	switch {
+	case decision == inbox.Ack:
 		return d.Ack(false)
-	case inbox.Reject:
+	case decision == inbox.Reject:
 		return d.Nack(false, false)
+	case ctx.Err() == nil:
+		return d.Nack(false, true)
 	}
-	return d.Nack(false, true)
+	return nil
 }
