@@ -72,7 +72,9 @@ func TestTwoServices(t *testing.T) {
 	}
 	crowd.Wait()
 	var shipped []Shipment
-	for deadline := time.Now().Add(time.Minute); len(shipped) < sales && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(time.Minute); len(shipped) < sales && time.Now().Before(deadline); <-tick.C {
 		if err := warehouseDB.Order("id").Find(&shipped).Error; err != nil {
 			t.Fatal(err)
 		}

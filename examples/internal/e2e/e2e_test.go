@@ -50,10 +50,10 @@ func TestTwoServices(t *testing.T) {
 	if !v.good(sales) {
 		t.Errorf("%d sales: %+v", sales, v)
 	}
-	if n := count(s.shopDB, "belay_parked") + testamqp.Depth(t, s.servers.amqp, queue+".dead"); n != 0 {
+	if n := count(s.shopDB, "belay_parked") + testamqp.Depth(t, s.amqp, queue+".dead"); n != 0 {
 		t.Errorf("%d dead letters", n)
 	}
-	fmt.Println(v)
+	fmt.Fprintln(os.Stdout, v)
 }
 
 // plan returns faults in the order in which they strike: each of them once in each pass, in another

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"syscall"
+	"time"
 )
 
 // A fault strikes while sales are requested, and is over when it returns.
@@ -83,18 +84,18 @@ func (s *stage) resume() {
 	}
 }
 
-// pauseWarehouses pauses the active consumer, as often as not, until the broker has given the queue
-// to another one. That one may have to wait: a process that is paused in a transaction keeps its rows.
+// pauseWarehouses pauses the active consumer, as often as not, past the leases of its locks. By then the
+// broker has given the queue to another one, which may have to wait: a process that is paused in a
+// transaction keeps its rows.
 func (s *stage) pauseWarehouses() {
 	one := s.pick(s.warehouses)
-	ended := s.toBroker[1].HungUp.Load()
 	for _, i := range s.warehouses {
 		if i != one {
 			i.Signal(syscall.SIGSTOP)
-			ended++
 		}
 	}
-	s.until("the broker has ended their connections", func() bool { return s.toBroker[1].HungUp.Load() >= ended })
+	over := time.Now().Add(leaseOfLocks + 3*heartbeat)
+	s.until("leases and heartbeats have ended", func() bool { return time.Now().After(over) })
 	for _, i := range s.warehouses {
 		i.Signal(syscall.SIGCONT)
 	}

@@ -109,7 +109,7 @@ func serveShop(ctx context.Context, cfg belay.Config, role string) (err error) {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		}
 	})}
-	fmt.Println("serves", listener.Addr())
+	fmt.Fprintln(os.Stdout, "serves", listener.Addr())
 	go func() {
 		<-ctx.Done()
 		ctx, cancel := context.WithTimeout(context.Background(), closing)
@@ -133,7 +133,7 @@ func serveWarehouse(ctx context.Context, cfg belay.Config, role string) error {
 	if role == roleNoInbox {
 		serve = serveWithoutInbox
 	}
-	fmt.Println("serves")
+	fmt.Fprintln(os.Stdout, "serves")
 	for backoff := (wait.Backoff{Min: 100 * time.Millisecond, Max: time.Second}); ctx.Err() == nil; {
 		if err := serve(ctx, b.Guard, os.Getenv(childAMQP)); err != nil {
 			fmt.Fprintln(os.Stderr, "serve:", err)

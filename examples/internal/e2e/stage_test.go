@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 	"gorm.io/gorm"
@@ -24,6 +25,9 @@ import (
 
 // queue is where the warehouse reads.
 const queue = "sale.made"
+
+// heartbeat is how often a connection to the broker must show that it lives.
+const heartbeat = 2 * time.Second
 
 // servers are the servers of a run. The first three are nil unless they are its own.
 type servers struct {
@@ -114,7 +118,7 @@ func newStage(t *testing.T, on servers, seed uint64, items int64, declare func(*
 func (s *stage) begin(shop, warehouse string, shops, warehouses int) {
 	s.t.Helper()
 	for range shops {
-		i := &instance{role: shop, dsn: testdb.By(s.t, s.servers.shop, s.toShop.Addr), amqp: s.brokerBy(0)}
+		i := &instance{role: shop, dsn: testdb.By(s.t, s.shop, s.toShop.Addr), amqp: s.brokerBy(0)}
 		s.start(i)
 		s.shops = append(s.shops, i)
 	}
@@ -122,7 +126,7 @@ func (s *stage) begin(shop, warehouse string, shops, warehouses int) {
 		s.until("each shop has lanes", func() bool { return s.lanes(i) > 0 })
 	}
 	for range warehouses {
-		i := &instance{role: warehouse, dsn: testdb.By(s.t, s.servers.warehouse, s.toWarehouse.Addr), amqp: s.brokerBy(1)}
+		i := &instance{role: warehouse, dsn: testdb.By(s.t, s.warehouse, s.toWarehouse.Addr), amqp: s.brokerBy(1)}
 		s.start(i)
 		s.warehouses = append(s.warehouses, i)
 	}
@@ -130,11 +134,11 @@ func (s *stage) begin(shop, warehouse string, shops, warehouses int) {
 
 // brokerBy is the broker's URL through a proxy. The broker notices a paused process soon.
 func (s *stage) brokerBy(proxy int) string {
-	u, err := url.Parse(s.servers.amqp)
+	u, err := url.Parse(s.amqp)
 	if err != nil {
 		s.t.Fatal("the broker's URL is none")
 	}
-	u.Host, u.RawQuery = s.toBroker[proxy].Addr, "heartbeat=2"
+	u.Host, u.RawQuery = s.toBroker[proxy].Addr, fmt.Sprintf("heartbeat=%d", heartbeat/time.Second)
 	return u.String()
 }
 
@@ -177,6 +181,15 @@ func (s *stage) until(what string, cond func() bool) {
 	testwait.Until(s.t, what, func() bool { s.resume(); return cond() })
 }
 
+// drain waits for a condition for as long as sales are shipped.
+func (s *stage) drain(what string, cond func() bool) {
+	s.t.Helper()
+	for done := false; !done; {
+		before := s.shipped()
+		s.until(what, func() bool { done = cond(); return done || s.shipped() > before+20 })
+	}
+}
+
 // count counts rows, and is -1 while the database is away.
 func count(db *gorm.DB, query string, args ...any) int {
 	var n int
@@ -192,12 +205,12 @@ func (s *stage) shipped() int { return count(s.warehouseDB, "shipments") }
 func (s *stage) settle() {
 	s.t.Helper()
 	s.until("others have the lanes of the shop that is paused", func() bool { return len(s.paused) == 0 })
-	s.until("no message is in the shop", func() bool { return count(s.shopDB, "belay_message") == 0 })
+	s.drain("no message is in the shop", func() bool { return count(s.shopDB, "belay_message") == 0 })
 	s.arrived()
 	for _, i := range s.warehouses {
 		s.end(i)
 	}
-	for testamqp.Depth(s.t, s.servers.amqp, queue) > 0 { // they had given some back
+	for testamqp.Depth(s.t, s.amqp, queue) > 0 { // they had given some back
 		s.start(s.warehouses[0])
 		s.arrived()
 		s.end(s.warehouses[0])
@@ -213,13 +226,13 @@ func (s *stage) arrived() {
 	mark := fmt.Sprintf("mark-%d", rand.Int64())
 	body, err := json.Marshal(twoservices.Sale{No: mark, Item: s.mark()})
 	testdb.WantNil(s.t, err)
-	testamqp.OnChannel(s.t, s.servers.amqp, func(ch *amqp.Channel) {
+	testamqp.OnChannel(s.t, s.amqp, func(ch *amqp.Channel) {
 		testdb.WantNil(s.t, ch.Confirm(false))
 		confirm, err := ch.PublishWithDeferredConfirm("", queue, true, false, amqp.Publishing{MessageId: mark, Body: body, DeliveryMode: amqp.Persistent})
 		testdb.WantNil(s.t, err)
 		confirm.Wait()
 	})
-	s.until("the queue has arrived", func() bool { return count(s.warehouseDB, "shipments WHERE no = ?", mark) > 0 })
+	s.drain("the queue has arrived", func() bool { return count(s.warehouseDB, "shipments WHERE no = ?", mark) > 0 })
 	testdb.WantNil(s.t, s.warehouseDB.Delete(&twoservices.Shipment{}, "no = ?", mark).Error)
 }
 
