@@ -86,4 +86,12 @@ var quorumMutants = []mutant{
 		new:   `}`,
 		tests: "lock/quorumlock TestAcquireInVainWakesNobody",
 	},
+	{
+		name:  "late-grant-of-a-later-attempt-is-released",
+		loses: "A holder who has asked twice loses the lock at servers that were slow at the first time.",
+		file:  "lock/quorumlock/ballot.go",
+		old:   "v.mayHold() && c.ballots[v.node] == b",
+		new:   "v.mayHold()",
+		tests: "lock/quorumlock TestLateGrantOfAnOwnerWhoAskedAgain",
+	},
 }

@@ -38,7 +38,7 @@ func (b *ballot) ask(ctx context.Context, such func(vote) bool) {
 		b.votes[i] = vote{node: i, kind: waiting}
 		b.waiting++
 		e.send(h, i, func() { b.arrived <- e.acquireAt(ctx, i, b.r, b.ttl, b.timeout) })
-		e.courses[h].released = false
+		e.courses[h].released, e.courses[h].ballots[i] = false, b
 	}
 }
 
@@ -128,14 +128,12 @@ func (b *ballot) token() (token int64) {
 // concede releases what was granted, and returns why the lock was not acquired. It does not wait
 // for nodes that have not answered: what they grant later is released in the background.
 func (b *ballot) concede(ctx context.Context) error {
-	if n := b.waiting; n > 0 {
-		b.e.running.Go(func() {
-			for range n {
-				if v := <-b.arrived; v.mayHold() {
-					b.release(ctx, v.node, func(error) {})
-				}
-			}
-		})
+	if b.waiting > 0 {
+		b.e.mu.Lock()
+		c := b.e.begin(holdOf(b.r))
+		b.e.mu.Unlock()
+		n := b.waiting
+		b.e.running.Go(func() { b.giveUp(ctx, c, n) })
 	}
 	released := make(chan error, len(b.votes))
 	left, releases := b.waiting, 0
@@ -157,10 +155,32 @@ func (b *ballot) concede(ctx context.Context) error {
 	return b.err(ctx, left)
 }
 
+// giveUp releases what n nodes grant late, unless the same owner has asked a node again since: the
+// lock there is that ballot's, which has it or releases it.
+func (b *ballot) giveUp(ctx context.Context, c *course, n int) {
+	e := b.e
+	for range n {
+		v := <-b.arrived
+		e.mu.Lock()
+		if v.mayHold() && c.ballots[v.node] == b {
+			b.send(ctx, v.node, func(error) {})
+		}
+		e.mu.Unlock()
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.end(holdOf(b.r), c)
+}
+
 // release releases the lock at one node.
 func (b *ballot) release(ctx context.Context, node int, then func(error)) {
 	b.e.mu.Lock()
 	defer b.e.mu.Unlock()
+	b.send(ctx, node, then)
+}
+
+// send sends a release. The caller holds e.mu.
+func (b *ballot) send(ctx context.Context, node int, then func(error)) {
 	r := lock.Request{Key: b.r.Key, Owner: b.r.Owner, Quiet: true}
 	b.e.send(holdOf(r), node, func() { then(b.e.releaseAt(ctx, node, r)) })
 }

@@ -11,6 +11,7 @@ func holdOf(r lock.Request) hold { return hold{r.Key, r.Owner} }
 // after the other, because a release must not overtake the acquire before it.
 type course struct {
 	last     []chan struct{} // the latest request at each node, closed when it has ended
+	ballots  []*ballot       // the latest that has asked each node
 	requests int             // how many requests and renewals are on their way; the course ends with the last
 	released bool            // whether a release was sent after the oldest renewal that is on its way
 }
@@ -19,7 +20,7 @@ type course struct {
 func (e *engine) begin(h hold) *course {
 	c := e.courses[h]
 	if c == nil {
-		c = &course{last: make([]chan struct{}, len(e.nodes))}
+		c = &course{last: make([]chan struct{}, len(e.nodes)), ballots: make([]*ballot, len(e.nodes))}
 		e.courses[h] = c
 	}
 	c.requests++

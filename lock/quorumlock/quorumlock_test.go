@@ -198,6 +198,38 @@ func TestLateGrantIsReleased(t *testing.T) {
 	}
 }
 
+// What a node grants late is not released if its owner has asked again since, and has the lock now.
+func TestLateGrantOfAnOwnerWhoAskedAgain(t *testing.T) {
+	nodes, engines := newNodes()
+	e := over(t, engines...)
+	for _, n := range nodes[:3] {
+		n.give(theirs.Owner)
+	}
+	goOn := make(chan struct{})
+	nodes[3].hangs(goOn)
+	nodes[4].hangs(goOn)
+	_, err := e.Acquire(t.Context(), mine, ttl)
+	wantHeld(t, err, theirs.Owner)
+	nodes[0].take(theirs.Owner)
+	again := make(chan error)
+	go func() {
+		_, err := e.Acquire(t.Context(), mine, ttl)
+		again <- err
+	}()
+	testwait.Until(t, "it asks again", func() bool { return nodes[0].owner() == mine.Owner })
+	close(goOn)
+	if err := <-again; err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Close(t.Context()); err != nil { // and what is in the background has ended
+		t.Fatal(err)
+	}
+	want := []string{mine.Owner, theirs.Owner, theirs.Owner, mine.Owner, mine.Owner}
+	if !slices.Equal(owners(nodes), want) {
+		t.Errorf("the owners are %q, want %q", owners(nodes), want)
+	}
+}
+
 // When votes are split, the owner that has the first node gets the others when they are
 // released.
 func TestFirstNodeSettlesSplitVotes(t *testing.T) {
