@@ -503,7 +503,7 @@ func TestApplyWithSQL(t *testing.T) {
 		if got := e.stock(1); got.Left != 9 {
 			e.t.Errorf("stock = %+v", got)
 		}
-		if err := e.DoSQL(bg, "order:2", e.sells("2"), guard.Combine(), guard.Wait(time.Minute)); err == nil || !strings.Contains(err.Error(), "can't be combined") {
+		if err := e.DoSQL(bg, "order:2", e.sells("2"), guard.Combine(), guard.Wait(time.Minute)); err == nil || !strings.Contains(err.Error(), "cannot be combined") {
 			e.t.Errorf("err = %v, want a word about Combine", err)
 		}
 	})
