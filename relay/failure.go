@@ -124,7 +124,7 @@ func (l *loop) shed() {
 		if rows <= l.cfg.limits.rows/2 && bytes <= l.cfg.limits.bytes/2 {
 			return
 		}
-		if !q.ready() || l.suspended(q.waiting[0].msg.Topic) <= 0 {
+		if !q.ready() || q.waiting[0].strikes > 1 || l.suspended(q.waiting[0].msg.Topic) <= 0 {
 			continue
 		}
 		for _, r := range q.waiting {

@@ -134,26 +134,51 @@ func (l *loop) write() error { return errors.Join(l.remove(), l.park()) }
 // remove deletes the rows that were accepted. After a failure it deletes them one by one: somebody may
 // hold the lock of one.
 func (l *loop) remove() error {
-	ctx, cancel := l.limited()
-	defer cancel()
 	for len(l.sent) > 0 {
-		n := len(l.sent)
 		if l.apart {
-			n = 1
+			return l.removeApart()
 		}
-		if err := l.table.remove(ctx, l.sent[:n]); err != nil {
+		if err := l.removeRows(l.cfg.limits.writeTimeout, l.sent); err != nil {
 			l.apart = true
-			l.sent = append(l.sent[1:], l.sent[0]) // the next try begins with the others
 			return err
 		}
-		gone := l.sent[:n]
-		l.window.release(gone...)
-		l.sent = l.sent[n:]
-		if err := l.unpark(ctx, gone); err != nil {
-			return err
+		l.sent = nil
+	}
+	return nil
+}
+
+// maxLocked is how many rows that can't be deleted a turn meets.
+const maxLocked = 3
+
+// removeApart deletes rows one by one, and goes on behind some that can't be deleted.
+func (l *loop) removeApart() error {
+	var errs []error
+	rows := l.sent
+	for len(rows) > 0 && len(errs) < maxLocked {
+		r := rows[0]
+		rows = rows[1:]
+		if err := l.removeRows(l.cfg.limits.writeTimeout/maxLocked, []row{r}); err != nil {
+			errs = append(errs, err)
+			rows = append(rows, r) // the next turn begins with the others
+			if len(errs) == len(rows) {
+				break
+			}
 		}
 	}
-	l.apart, l.sent = false, nil
+	l.sent, l.apart = rows, len(errs) > 0
+	return errors.Join(errs...)
+}
+
+func (l *loop) removeRows(limit time.Duration, rows []row) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(l.ctx), limit)
+	defer cancel()
+	if err := l.table.remove(ctx, rows); err != nil {
+		return err
+	}
+	l.window.release(rows...)
+	if err := l.unpark(ctx, rows); err != nil {
+		l.cfg.Logger.Debug("keys are still parked", "error", err) // clean unparks them
+	}
 	return nil
 }
 
@@ -207,18 +232,15 @@ func (l *loop) clean() error {
 	}
 	ctx, cancel := l.limited()
 	defer cancel()
-	for ; len(l.resumed) > 0; l.resumed = l.resumed[1:] {
-		if err := l.table.hasten(ctx, lanes, unavailable(l.resumed[0])); err != nil {
-			return err
-		}
+	err := l.table.unparkGone(ctx, lanes)
+	if !l.purged && err == nil {
+		err = l.table.purge(ctx)
+		l.purged = err == nil
 	}
-	if !l.purged {
-		if err := l.table.purge(ctx); err != nil {
-			return err
-		}
-		l.purged = true
+	for ; len(l.resumed) > 0 && err == nil; l.resumed = l.resumed[1:] {
+		err = l.table.hasten(ctx, lanes, unavailable(l.resumed[0]))
 	}
-	return l.table.unparkGone(ctx, lanes)
+	return err
 }
 
 func (l *loop) renew() error {
@@ -267,23 +289,19 @@ const readTime = 200 * time.Millisecond
 // read takes rows in hand, as far as there is room.
 func (l *loop) read() error {
 	began := time.Now()
-	lanes := l.lanes.readable()
-	together, alone := l.pace.due(lanes)
+	together, alone := l.pace.due(l.lanes.readable())
 	l.more = false
 	l.schedule(began)
-	err := l.readLanes(together)
-	for range lanes {
-		if err != nil || alone < 0 {
-			return err
-		}
+	for _, lane := range alone { // first, or the others could fill all room
 		if time.Since(began) > readTime {
 			l.more = true
-			return nil
+			break
 		}
-		err = l.readLanes([]int{alone})
-		_, alone = l.pace.due(lanes)
+		if err := l.readLanes([]int{lane}); err != nil {
+			return err
+		}
 	}
-	return err
+	return l.readLanes(together)
 }
 
 // readLanes takes rows of some lanes in hand, and makes sure that no promoted replica lacks them.
@@ -355,18 +373,22 @@ func (l *loop) schedule(began time.Time) {
 // lane.
 func (l *loop) plan(lanes []int) (wants []want) {
 	bytes := l.cfg.limits.bytes - l.window.bytes
-	if bytes <= 0 {
+	if bytes <= 0 || len(lanes) == 0 {
 		return nil
 	}
 	room := min(l.cfg.limits.rows-l.window.rows, 1+bytes/l.rowSize)
+	most := maxWant
+	if room < minWant*len(lanes) { // a few of each
+		most = max(room/len(lanes), 1)
+	}
 	for n := range lanes {
 		lane := lanes[(l.first+n)%len(lanes)]
 		limit := min(max(l.wants[lane], minWant), maxWant-len(l.window.ids[lane]))
 		if limit <= 0 { // so that a slow key leaves room for other lanes
 			continue
 		}
-		if limit = min(limit, room); limit <= 0 {
-			l.first = (l.first + n) % len(lanes)
+		if limit = min(limit, most, room); limit <= 0 {
+			l.first += n
 			break
 		}
 		room -= limit
@@ -396,13 +418,25 @@ func (l *loop) dispatch() {
 		if l.busy[route.Topic] == l.cfg.limits.couriers { // a slow destination leaves the others theirs
 			continue
 		}
-		rows := q.waiting
-		q.waiting, q.busy, q.route = nil, true, route.Topic
+		rows := l.batch(q.waiting, route)
+		q.waiting, q.busy, q.route = q.waiting[len(rows):], true, route.Topic
 		l.couriers++
 		l.busy[route.Topic]++
 		term := l.lanes.terms[q.lane].Load()
 		go l.courier.carry(l.ctx, rows, term)
 	}
+}
+
+// batch returns the first rows that go one way.
+func (l *loop) batch(rows []row, way Route) []row {
+	n := slices.IndexFunc(rows, func(r row) bool {
+		route, _ := routeOf(l.courier.routes, r.msg.Topic)
+		return route.Topic != way.Topic
+	})
+	if n < 0 {
+		return rows
+	}
+	return rows[:n:n]
 }
 
 // collect handles the results that are there.
@@ -532,8 +566,12 @@ func (l *loop) finish() {
 			l.check(background.Do(l.cfg.Logger, "renew lanes", l.keep))
 		}
 	}
+	l.collect()
 	err := background.Do(l.cfg.Logger, "end the relay", func() error {
 		written := l.write()
+		if written != nil {
+			written = l.write() // one by one
+		}
 		ctx, cancel := l.limited()
 		defer cancel()
 		return errors.Join(written, l.lanes.close(ctx))

@@ -119,6 +119,7 @@ func TestSlowKeyLeavesRoom(t *testing.T) {
 	}}}))
 	for range 20 { // later than the window would be full
 		store(t, db, message.Row{MessageID: "before" + time.Now().Format(time.RFC3339Nano), Key: other, Topic: "sale"})
+		testwait.Until(t, "it is sent", func() bool { return len(sent) > 0 })
 		if key := <-sent; key != other {
 			t.Fatalf("sent one of %q", key)
 		}

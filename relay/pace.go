@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"slices"
 	"time"
 
 	"github.com/belaygo/belay/internal/message"
@@ -20,29 +21,40 @@ type pace [message.Lanes]struct {
 // slowPause is how many times as long as a slow read the pause behind it is.
 const slowPause = 5
 
-// due divides lanes into those to read together, and one to read by itself; -1 = none.
-func (p *pace) due(lanes []int) (together []int, alone int) {
-	alone = -1
+// due divides lanes into those to read together, and slow ones whose turn has come, the longest due
+// first.
+func (p *pace) due(lanes []int) (together, alone []int) {
 	now := time.Now()
 	for _, n := range lanes {
 		switch {
 		case !p[n].slow:
 			together = append(together, n)
-		case now.Before(p[n].next):
-		case alone < 0 || p[n].next.Before(p[alone].next):
-			alone = n
+		case !now.Before(p[n].next):
+			alone = append(alone, n)
 		}
 	}
+	slices.SortFunc(alone, func(a, b int) int { return p[a].next.Compare(p[b].next) })
 	return together, alone
 }
 
-// took notes how long a read of lanes took. If it was slow, each of them is read by itself once.
+// took notes how long a read of lanes took. If it was slow, each of them is read by itself once. If many
+// are slow, so is the database: the pauses grow with their number.
 func (p *pace) took(lanes []int, d, limit time.Duration) {
 	for _, n := range lanes {
 		was := p[n].slow
 		p[n].slow, p[n].next = d > limit, time.Time{}
 		if was {
-			p[n].next = time.Now().Add(slowPause * d)
+			p[n].next = time.Now().Add(slowPause * d * time.Duration(p.slow()))
 		}
 	}
+}
+
+// slow returns how many lanes are.
+func (p *pace) slow() (n int) {
+	for _, one := range p {
+		if one.slow {
+			n++
+		}
+	}
+	return n
 }
