@@ -458,7 +458,8 @@ func TestRowIsRefused(t *testing.T) {
 			"named twice":        guard.Row("orders", "no", 1, "no", 2),
 			"no name of a table": guard.Row("orders; DROP TABLE orders", "no", 1),
 			"no column no of":    guard.Row("orders", "no", "1").Versioned("no"),
-			"64-bit integers":    guard.Row("orders", "no", "1").Stamped("no"),
+			"64-bit integers":    guard.Row("orders", "no", "1").Stamped("email"),
+			"another purpose":    guard.Row("orders", "no", "1").Stamped("no"),
 		} {
 			err := e.DoSQL(bg, "k", e.sells("1"), guard.Protects(row))
 			wantIs(e.t, err, dbguard.ErrUnprotectable)
@@ -594,5 +595,62 @@ func TestExecByGorm(t *testing.T) {
 			}
 		}
 		e.wantNoEvent()
+	})
+}
+
+// TestSQLRoutineThatRenames: a routine or a trigger that gives another row the name of the protected
+// one is refused by its index, and is no repeat.
+func TestSQLRoutineThatRenames(t *testing.T) {
+	t.Parallel()
+	each(t, func(e *env) {
+		wantNil(t, e.db.Exec("CREATE TABLE renamed (id BIGINT PRIMARY KEY, no VARCHAR(20) NOT NULL UNIQUE)").Error)
+		wantNil(t, e.db.Exec("INSERT INTO renamed (id, no) VALUES (7, '7'), (8, '8')").Error)
+		queries := map[string][]string{
+			"mysql": {"CREATE PROCEDURE rename8() UPDATE renamed SET no = '7' WHERE id = 8", "CALL rename8()"},
+			"postgres": {
+				"CREATE FUNCTION rename8() RETURNS void LANGUAGE sql AS $$ UPDATE renamed SET no = '7' WHERE id = 8 $$",
+				"CREATE FUNCTION rename8t() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN UPDATE renamed SET no = '7' WHERE id = 8; RETURN NULL; END $$",
+				"CREATE TRIGGER t AFTER INSERT ON renamed FOR EACH ROW EXECUTE FUNCTION rename8t()",
+				"SELECT rename8()", "DO $$ BEGIN UPDATE renamed SET no = '7' WHERE id = 8; END $$", "INSERT INTO renamed (id, no) VALUES (9, '9')",
+			},
+			"sqlite": {"CREATE TRIGGER t AFTER INSERT ON renamed BEGIN UPDATE renamed SET no = '7' WHERE id = 8; END", "INSERT INTO renamed (id, no) VALUES (9, '9')"},
+		}
+		for _, query := range queries[e.db.Name()] {
+			if strings.HasPrefix(query, "CREATE") {
+				wantNil(t, e.db.Exec(query).Error)
+				continue
+			}
+			err := e.DoSQL(bg, "7", func(ctx context.Context, tx *sql.Tx) error {
+				_, err := tx.ExecContext(ctx, query)
+				return err
+			}, guard.Protects(guard.Row("renamed", "no", "7")))
+			if err == nil || errors.Is(err, guard.ErrDuplicate) {
+				t.Errorf("%s: %s: err = %v, want one that is no repeat", e.db.Name(), query, err)
+			}
+		}
+	})
+}
+
+// TestSQLValueOfAnotherType: an INSERT repeats a row whose name has other types in Go.
+func TestSQLValueOfAnotherType(t *testing.T) {
+	t.Parallel()
+	each(t, func(e *env) {
+		wantNil(t, e.db.Exec("CREATE TABLE days (id BIGINT PRIMARY KEY, day DATE NOT NULL UNIQUE)").Error)
+		insert := func(id, day any, row *guard.TableRow) error {
+			query := "INSERT INTO days (id, day) VALUES (?, ?)"
+			if e.db.Name() == "postgres" {
+				query = "INSERT INTO days (id, day) VALUES ($1, $2)"
+			}
+			return e.DoSQL(bg, "day", func(ctx context.Context, tx *sql.Tx) error {
+				_, err := tx.ExecContext(ctx, query, id, day)
+				return err
+			}, guard.Protects(row))
+		}
+		day := time.Date(2026, 11, 29, 0, 0, 0, 0, time.UTC)
+		wantNil(t, insert(1, "2026-11-29", guard.Row("days", "id", 1)))
+		wantIs(t, insert(1.0, "2026-11-30", guard.Row("days", "id", "1")), guard.ErrDuplicate)
+		if e.db.Name() == "mysql" {
+			wantIs(t, insert(2, day, guard.Row("days", "day", "2026-11-29")), guard.ErrDuplicate)
+		}
 	})
 }

@@ -104,9 +104,10 @@ func (t *Tx) refusedRaw(w *statement.Write, r *pinned.Raw) error {
 }
 
 // refusedRow returns the protected row that the error of a duplicate names, nil if it names
-// none for certain, or if an UPDATE may have given another row its name: that is no repeat.
+// none for certain, or if an UPDATE, one of a routine or of a trigger, too, may have given another row
+// its name: that is no repeat.
 func (t *Tx) refusedRow(r *pinned.Raw) *protected.Row {
-	if r.Statements[0].Updates() {
+	if !r.Statements[0].OnlyInserts() {
 		return nil
 	}
 	table, name, ok := t.conn.Session.RefusingIndex(r.Err)
@@ -120,8 +121,8 @@ func (t *Tx) refusedRow(r *pinned.Raw) *protected.Row {
 			continue
 		case written != "" && !t.reader.SameTable(written, row.Table):
 			continue // a table of another schema may have an index of that name
-		case table == "" && (written == "" || t.reader.Facts(row.Table).Triggers):
-			continue // the index may be that of another table
+		case table == "" && written == "", t.reader.Facts(row.Table).Triggers:
+			continue // the index may be that of another table, or a trigger may have updated a row
 		}
 		if t.namesRow(r.Err, row, name) {
 			return row
@@ -156,7 +157,7 @@ func (t *Tx) namesRow(err error, row *protected.Row, name string) bool {
 // noteUnjudged logs once for each table that an INSERT can't be judged.
 func (t *Tx) noteUnjudged(r *pinned.Raw) {
 	table, _ := r.Statements[0].Writes()
-	if table == "" || len(t.rows.In(table)) == 0 {
+	if table == "" || r.Statements[0].Updates() || len(t.rows.In(table)) == 0 {
 		return
 	}
 	if _, known := t.database.unjudged.LoadOrStore(table, true); !known {

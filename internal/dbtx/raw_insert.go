@@ -41,12 +41,18 @@ func (t *Tx) namedByText(table string) map[string]bool {
 	texts := make(map[string]bool)
 	for _, r := range t.rows.In(table) {
 		for i, v := range r.Values {
-			if _, isText := sqlvalue.Text(v); isText {
+			if _, isText := sqlvalue.Text(v); isText && t.holdsTexts(r.Table, r.Columns[i]) {
 				texts[r.Columns[i]] = true
 			}
 		}
 	}
 	return texts
+}
+
+// holdsTexts reports whether a column holds texts, or may.
+func (t *Tx) holdsTexts(table, name string) bool {
+	c, err := t.reader.Column(table, name)
+	return err != nil || c.KeepsTexts(t.dialect.Name) || t.dialect.Name != "sqlite" && c.Collation != ""
 }
 
 // asText returns a value of an INSERT as a column of texts stores it, nil if that is not known. A

@@ -261,13 +261,25 @@ func (t *Tx) proofOf(ctx context.Context, from protected.Loader, img journal.Ima
 }
 
 // asKept returns an image without its stamp if the column does not hold that: without strict
-// mode MySQL and MariaDB cut it, and then it would be taken for another's.
+// mode MySQL and MariaDB cut it, and then it would be taken for another's. So would one that a
+// trigger has set: another stamp proves nothing then.
 func (t *Tx) asKept(ctx context.Context, c *sql.Conn, img journal.Image) (journal.Image, error) {
 	name := img.StampColumn()
-	if name == "" || t.dialect.Name != "mysql" || t.conn.Session.Strict {
+	if name == "" {
 		return img, nil
 	}
-	columns, err := catalogue.Source{Dialect: t.dialect.Name, Conn: c}.Columns(ctx, img.Row.Table)
+	in := catalogue.Source{Dialect: t.dialect.Name, Conn: c}
+	facts, err := in.Facts(ctx, img.Row.Table)
+	if err != nil {
+		return img, err
+	}
+	if facts.Triggers {
+		img = img.OnTriggers()
+	}
+	if t.dialect.Name != "mysql" || t.conn.Session.Strict {
+		return img, nil
+	}
+	columns, err := in.Columns(ctx, img.Row.Table)
 	if err != nil {
 		return img, err
 	}

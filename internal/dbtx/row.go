@@ -2,6 +2,7 @@ package dbtx
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/belaygo/belay/internal/conflict"
@@ -83,6 +84,10 @@ func (t *Tx) stampColumn(row *tablerow.Row) (string, error) {
 		return "", err
 	}
 	_, narrow := column.Limit(t.dialect.Name)
+	names := func(other string) bool { return strings.EqualFold(other, row.Stamp) }
+	if names(row.VersionColumn()) || slices.ContainsFunc(row.Columns, names) {
+		return "", fmt.Errorf("%w: column %s of %s has another purpose than a stamp: add one for that", conflict.ErrUnprotectable, row.Stamp, row.Table)
+	}
 	if narrow || !isInteger(column) {
 		return "", fmt.Errorf("%w: %s has no column %s of 64-bit integers", conflict.ErrUnprotectable, row.Table, row.Stamp)
 	}

@@ -94,3 +94,24 @@ func TestStampOfARowIsRefused(t *testing.T) {
 		wantNil(t, tx.Protect(wareRow().Stamped("stamp")))
 	})
 }
+
+// TestStampOfATrigger: where triggers may set a stamp, another one is no proof that the commit was
+// not executed.
+func TestStampOfATrigger(t *testing.T) {
+	t.Parallel()
+	eachMySQLLink(t, func(t *testing.T, direct, db *gorm.DB, k *testdb.Link) {
+		wantNil(t, direct.AutoMigrate(&Ware{}))
+		wantNil(t, direct.Exec("CREATE TRIGGER wares_stamp BEFORE UPDATE ON wares FOR EACH ROW SET NEW.stamp = UUID_SHORT() >> 1").Error)
+		for arrives, want := range map[bool]dbtx.Outcome{false: dbtx.NotCommitted, true: dbtx.Unresolved} {
+			wantNil(t, direct.Exec("DELETE FROM wares").Error)
+			wantNil(t, direct.Create(&Ware{ID: 1, Left: 5}).Error)
+			tx := begin(t, db, dbtx.Options{})
+			wantNil(t, tx.Protect(wareRow()))
+			wantNil(t, tx.UpdateRow(bg, wareRow().Stamped("stamp"), 1, "`left` = 4", nil))
+			lose(t, tx, k, arrives)
+			if o, err := tx.Resolve(bg); o != want {
+				t.Errorf("arrives %v: resolved as %v, %v, want %v", arrives, o, err, want)
+			}
+		}
+	})
+}

@@ -20,6 +20,7 @@ type Image struct {
 	From      rowversion.Version // the version before the transaction
 	version   rowversion.Version // 0 = the row has none
 	stamp     rowversion.Stamp   // 0 = the row has none
+	triggers  bool               // may have set another stamp
 }
 
 // StampColumn returns the column that has the stamp of the write, "" if none has.
@@ -33,6 +34,12 @@ func (i Image) StampColumn() string {
 // WithoutStamp returns the image of a write whose stamp proves nothing.
 func (i Image) WithoutStamp() Image {
 	i.stamp = 0
+	return i
+}
+
+// OnTriggers returns the image of a write to a table with triggers.
+func (i Image) OnTriggers() Image {
+	i.triggers = true
 	return i
 }
 

@@ -40,9 +40,10 @@ func (i Image) Proof(row statement.Value, generates bool) Proof {
 		return Proof{Outcome: Committed}
 	}
 	version := statement.In[rowversion.Version](row, i.Model.Version())
-	another := i.stamp != 0 && stamp != 0 && i.version != 0 && version == i.version // of two writes of one version one is committed
+	anothers := i.stamp != 0 && stamp != 0 && !i.triggers
+	another := anothers && i.version != 0 && version == i.version // of two writes of one version one is committed
 	switch {
-	case i.Row.Kept && i.stamp != 0 && stamp != 0: // another's
+	case i.Row.Kept && anothers:
 		return Proof{Outcome: NotCommitted}
 	case i.inserted:
 		p := i.sameKey(row, generates)

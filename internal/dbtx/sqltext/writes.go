@@ -42,9 +42,27 @@ func modifies(word string) bool {
 // Updates reports whether a statement updates rows, or may, as an upsert does.
 func (st Statement) Updates() bool {
 	for i, word := range st.words {
-		if word == "UPDATE" && (i == 0 || st.words[i-1] != "FOR") {
+		if word == "UPDATE" && !st.locks(i) {
 			return true
 		}
+	}
+	return false
+}
+
+// locks reports whether the word UPDATE is that of FOR UPDATE, or of FOR NO KEY UPDATE.
+func (st Statement) locks(i int) bool {
+	before := st.words[:i]
+	if n := len(before); n > 2 && before[n-1] == "KEY" && before[n-2] == "NO" {
+		before = before[:n-2]
+	}
+	return len(before) > 0 && before[len(before)-1] == "FOR"
+}
+
+// OnlyInserts reports whether a statement inserts rows by itself, and updates none.
+func (st Statement) OnlyInserts() bool {
+	switch st.Words()[0] {
+	case "INSERT", "REPLACE", "COPY", "WITH", "MERGE", "LOAD":
+		return !st.Updates()
 	}
 	return false
 }
