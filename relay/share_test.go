@@ -138,7 +138,7 @@ func TestOrderOfDecisions(t *testing.T) {
 func TestOrderOfRetries(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *gorm.DB) {
-		const keys, each = 60, 40
+		const keys, each = 100, 60
 		var r recorder
 		r.failWith(func(relay.Message) error {
 			if rand.IntN(10) < 4 {
