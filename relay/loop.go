@@ -292,16 +292,15 @@ func (l *loop) read() error {
 	together, alone := l.pace.due(l.lanes.readable())
 	l.more = false
 	l.schedule(began)
+	var errs []error
 	for _, lane := range alone { // first, or the others could fill all room
 		if time.Since(began) > readTime {
 			l.more = true
 			break
 		}
-		if err := l.readLanes([]int{lane}); err != nil {
-			return err
-		}
+		errs = append(errs, l.readLanes([]int{lane}))
 	}
-	return l.readLanes(together)
+	return errors.Join(append(errs, l.readLanes(together))...)
 }
 
 // readLanes takes rows of some lanes in hand, and makes sure that no promoted replica lacks them.
