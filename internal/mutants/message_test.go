@@ -93,7 +93,7 @@ var messageMutants = []mutant{
 	{
 		name:  "locked-row-keeps-all",
 		loses: "While somebody holds the lock of one message, the others are sent again and again by one relay after the other.",
-		file:  "relay/loop.go",
+		file:  "relay/write.go",
 		old:   "\t\t\tl.apart = true\n",
 		new:   "",
 		tests: "relay TestLockedMessage",
