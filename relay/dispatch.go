@@ -60,7 +60,7 @@ func (l *loop) handle(r result) {
 			l.metrics.sent.Inc()
 			l.sent = append(l.sent, r.row)
 			l.resume(r.row.msg.Topic)
-		case errors.Is(r.err, ErrUnavailable) && !l.blames(&r.row):
+		case errors.Is(r.err, ErrUnavailable) && !l.atFault(&r.row):
 			l.suspend(r.row.msg.Topic, r.err)
 			rest = append([]row{r.row}, rest...)
 		case l.ctx.Err() != nil: // Close has ended the call

@@ -80,9 +80,9 @@ func (l *loop) suspend(topic string, err error) {
 // maxStrikes is how often a destination may be unavailable to one message, and not to those after it.
 const maxStrikes = 3
 
-// blames reports whether a message finds its destination unavailable that others find available: the
+// atFault reports whether a message finds its destination unavailable that others find available: the
 // message is at fault, such as one at which the destination crashes.
-func (l *loop) blames(r *row) bool {
+func (l *loop) atFault(r *row) bool {
 	route, _ := routeOf(l.courier.routes, r.msg.Topic)
 	if n := l.accepted[route.Topic]; r.strikes == 0 || n > r.accepted {
 		r.strikes, r.accepted = r.strikes+1, n

@@ -38,7 +38,7 @@ type loop struct {
 	busy      map[string]int // and of each route
 	sent      []row          // accepted, to be deleted
 	failed    []failure      // to be parked
-	apart     bool           // the last deletion has failed
+	oneByOne  bool           // the last deletion has failed
 	resumed   []string       // routes whose keys need not wait any more
 	wants     [message.Lanes]int
 	pace      pace

@@ -37,9 +37,9 @@ func (p *pace) due(lanes []int) (together, alone []int) {
 	return together, alone
 }
 
-// took notes how long a read of lanes took. If it was slow, each of them is read by itself once. If many
+// record notes how long a read of lanes took. If it was slow, each of them is read by itself once. If many
 // are slow, so is the database: the pauses grow with their number.
-func (p *pace) took(lanes []int, d, limit time.Duration) {
+func (p *pace) record(lanes []int, d, limit time.Duration) {
 	for _, n := range lanes {
 		was := p[n].slow
 		p[n].slow, p[n].next = d > limit, time.Time{}

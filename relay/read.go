@@ -44,7 +44,7 @@ func (l *loop) readLanes(lanes []int) error {
 	defer cancel()
 	rows, cut, err := l.table.read(ctx, wants, l.cfg.limits.bytes-l.window.bytes)
 	l.expect(rows, err)
-	l.pace.took(lanesOf(wants), time.Since(began), l.cfg.limits.slowRead)
+	l.pace.record(lanesOf(wants), time.Since(began), l.cfg.limits.slowRead)
 	if err != nil || len(rows) == 0 {
 		return err
 	}

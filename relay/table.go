@@ -81,7 +81,7 @@ type row struct {
 	attempts int
 	parked   bool  // the key has a row in belay_parked
 	bad      error // the row is not as Insert writes it
-	strikes  int   // see blames
+	strikes  int   // see atFault
 	accepted int64 // by its route, at the last strike
 }
 
@@ -152,15 +152,15 @@ func (t table) selection(w want) string {
 	case "mysql":
 		index = "FORCE INDEX (PRIMARY) "
 	}
-	apart := ""
+	others := ""
 	if len(w.inHand) > 0 {
-		apart = " AND m.id NOT IN (" + numbers(w.inHand) + ")"
+		others = " AND m.id NOT IN (" + numbers(w.inHand) + ")"
 	}
 	s := fmt.Sprintf(`SELECT m.id, m.lane, m.key_sum, m.message_id, m.message_key, m.topic, m.headers, m."body", m.created_at, {now} - m.created_at, `+
 		`CASE WHEN p.message_id = m.message_id THEN p.attempts ELSE 0 END, CASE WHEN p.key_sum IS NULL THEN 0 ELSE 1 END `+
 		`FROM belay_message m LEFT JOIN belay_parked p %sON p.key_sum = m.key_sum `+
 		`WHERE m.lane %s%s AND (p.key_sum IS NULL OR p.dead = 0 AND NOT (p.retry_at BETWEEN (SELECT {now} + 1) AND (SELECT {now} + %d))) `+
-		`ORDER BY %s LIMIT %d`, index, lane, apart, longest.Milliseconds(), order, w.limit)
+		`ORDER BY %s LIMIT %d`, index, lane, others, longest.Milliseconds(), order, w.limit)
 	if t.db.Name == "sqlite" { // it knows no parentheses there
 		return "SELECT * FROM (" + s + ")"
 	}

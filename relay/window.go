@@ -53,9 +53,13 @@ func (w *window) add(r row) {
 	q.waiting = append(q.waiting, r)
 }
 
-// release takes rows out of hand.
+// release takes rows out of hand. A row that is not in hand any more is skipped: a turn that panicked,
+// in a driver, may be repeated.
 func (w *window) release(rows ...row) {
 	for _, r := range rows {
+		if _, inHand := w.ids[r.lane][r.id]; !inHand {
+			continue
+		}
 		delete(w.ids[r.lane], r.id)
 		w.rows--
 		w.bytes -= r.size()

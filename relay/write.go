@@ -14,38 +14,36 @@ func (l *loop) write() error { return errors.Join(l.remove(), l.park()) }
 // remove deletes the rows that were accepted. After a failure it deletes them one by one: somebody may
 // hold the lock of one.
 func (l *loop) remove() error {
-	for len(l.sent) > 0 {
-		if l.apart {
-			return l.removeApart()
-		}
-		if err := l.removeRows(l.cfg.limits.writeTimeout, l.sent); err != nil {
-			l.apart = true
-			return err
-		}
-		l.sent = nil
+	switch {
+	case len(l.sent) == 0:
+		return nil
+	case l.oneByOne:
+		return l.removeOneByOne()
 	}
+	if err := l.removeRows(l.cfg.limits.writeTimeout, l.sent); err != nil {
+		l.oneByOne = true
+		return err
+	}
+	l.sent = nil
 	return nil
 }
 
-// maxLocked is how many rows that can't be deleted a turn meets.
+// maxLocked is how many rows that cannot be deleted a turn tries.
 const maxLocked = 3
 
-// removeApart deletes rows one by one, and goes on behind some that can't be deleted.
-func (l *loop) removeApart() error {
+// removeOneByOne goes on behind rows that cannot be deleted. The next turn begins with those that it
+// has not tried.
+func (l *loop) removeOneByOne() error {
 	var errs []error
+	var locked []row
 	rows := l.sent
-	for len(rows) > 0 && len(errs) < maxLocked {
-		r := rows[0]
-		rows = rows[1:]
-		if err := l.removeRows(l.cfg.limits.writeTimeout/maxLocked, []row{r}); err != nil {
+	for ; len(rows) > 0 && len(locked) < maxLocked; rows = rows[1:] {
+		if err := l.removeRows(l.cfg.limits.writeTimeout/maxLocked, rows[:1]); err != nil {
 			errs = append(errs, err)
-			rows = append(rows, r) // the next turn begins with the others
-			if len(errs) == len(rows) {
-				break
-			}
+			locked = append(locked, rows[0])
 		}
 	}
-	l.sent, l.apart = rows, len(errs) > 0
+	l.sent, l.oneByOne = slices.Concat(rows, locked), len(locked) > 0
 	return errors.Join(errs...)
 }
 

@@ -94,7 +94,7 @@ var messageMutants = []mutant{
 		name:  "locked-row-keeps-all",
 		loses: "While somebody holds the lock of one message, the others are sent again and again by one relay after the other.",
 		file:  "relay/write.go",
-		old:   "\t\t\tl.apart = true\n",
+		old:   "\t\tl.oneByOne = true\n",
 		new:   "",
 		tests: "relay TestLockedMessage",
 	},

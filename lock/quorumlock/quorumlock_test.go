@@ -177,18 +177,25 @@ func TestReleaseDoesNotOvertakeAcquire(t *testing.T) {
 	}
 }
 
-// A lock that a node grants after the acquire was refused is released there.
-func TestLateGrantIsReleased(t *testing.T) {
+// slowToGrant returns an engine whose Acquire was refused, since three nodes are held by another
+// owner, while the other two have not answered. They grant the lock when goOn is closed.
+func slowToGrant(t *testing.T) (e lock.Engine, nodes []*node, goOn chan struct{}) {
+	t.Helper()
 	nodes, engines := newNodes()
-	e := over(t, engines...)
+	e, goOn = over(t, engines...), make(chan struct{})
 	for _, n := range nodes[:3] {
 		n.give(theirs.Owner)
 	}
-	goOn := make(chan struct{})
 	nodes[3].hangs(goOn)
 	nodes[4].hangs(goOn)
 	_, err := e.Acquire(t.Context(), mine, ttl)
 	wantHeld(t, err, theirs.Owner)
+	return e, nodes, goOn
+}
+
+// A lock that a node grants after the acquire was refused is released there.
+func TestLateGrantIsReleased(t *testing.T) {
+	e, nodes, goOn := slowToGrant(t)
 	close(goOn)
 	if err := e.Close(t.Context()); err != nil {
 		t.Fatal(err)
@@ -200,16 +207,7 @@ func TestLateGrantIsReleased(t *testing.T) {
 
 // What a node grants late is not released if its owner has asked again since, and has the lock now.
 func TestLateGrantOfAnOwnerWhoAskedAgain(t *testing.T) {
-	nodes, engines := newNodes()
-	e := over(t, engines...)
-	for _, n := range nodes[:3] {
-		n.give(theirs.Owner)
-	}
-	goOn := make(chan struct{})
-	nodes[3].hangs(goOn)
-	nodes[4].hangs(goOn)
-	_, err := e.Acquire(t.Context(), mine, ttl)
-	wantHeld(t, err, theirs.Owner)
+	e, nodes, goOn := slowToGrant(t)
 	nodes[0].take(theirs.Owner)
 	again := make(chan error)
 	go func() {
