@@ -69,7 +69,7 @@ func (c Config) withDefaults() Config {
 	l.outage = cmp.Or(l.outage, 5*time.Second)
 	l.writeTimeout = cmp.Or(l.writeTimeout, 5*time.Second)
 	l.drain = cmp.Or(l.drain, 10*time.Second)
-	l.slowRead = cmp.Or(l.slowRead, 50*time.Millisecond)
+	l.slowRead = cmp.Or(l.slowRead, 200*time.Millisecond)
 	l.couriers = cmp.Or(l.couriers, 256)
 	l.rows = cmp.Or(l.rows, 1024)
 	l.bytes = cmp.Or(l.bytes, 32<<20)
