@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
-	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc"
 
 	"github.com/belaygo/belay/internal/teststack"
@@ -93,7 +92,7 @@ func underTerms(t *testing.T) (e etcdlock.Engine, elections *terms, leaseOf func
 	t.Cleanup(func() { plain.Close() })
 	return e, elections, func(key string) int64 {
 		t.Helper()
-		res, err := plain.Get(t.Context(), at+key, clientv3.WithSerializable())
+		res, err := plain.Get(t.Context(), at+key)
 		if err != nil {
 			t.Fatal(err)
 		}
