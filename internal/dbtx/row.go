@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/belaygo/belay/internal/conflict"
-	"github.com/belaygo/belay/internal/dbtx/catalogue"
 	"github.com/belaygo/belay/internal/dbtx/protected"
 	"github.com/belaygo/belay/internal/tablerow"
 )
@@ -65,7 +64,7 @@ func (t *Tx) versionColumn(row *tablerow.Row) (string, error) {
 	switch {
 	case err != nil:
 		return "", err
-	case isInteger(column):
+	case column.Integers(t.dialect.Name):
 		return column.Name, nil
 	case row.Version == "":
 		return "", nil
@@ -88,10 +87,8 @@ func (t *Tx) stampColumn(row *tablerow.Row) (string, error) {
 	if names(row.VersionColumn()) || slices.ContainsFunc(row.Columns, names) {
 		return "", fmt.Errorf("%w: column %s of %s has another purpose than a stamp: add one for that", conflict.ErrUnprotectable, row.Stamp, row.Table)
 	}
-	if narrow || !isInteger(column) {
+	if narrow || !column.Integers(t.dialect.Name) {
 		return "", fmt.Errorf("%w: %s has no column %s of 64-bit integers", conflict.ErrUnprotectable, row.Table, row.Stamp)
 	}
 	return column.Name, nil
 }
-
-func isInteger(c catalogue.Column) bool { return strings.Contains(strings.ToLower(c.Kind), "int") }

@@ -27,3 +27,23 @@ func TestLimit(t *testing.T) {
 		}
 	}
 }
+
+// TestIntegers: a word in the type makes integers on SQLite alone.
+func TestIntegers(t *testing.T) {
+	for kind, want := range map[string]struct{ server, sqlite bool }{
+		"bigint":        {true, true},
+		"tinyint":       {true, true},
+		"integer":       {true, true},
+		"point":         {false, true},
+		"interval":      {false, true},
+		"UNSIGNED INT8": {false, true},
+		"numeric":       {false, false},
+		"text":          {false, false},
+	} {
+		for dialect, want := range map[string]bool{"mysql": want.server, "postgres": want.server, "sqlite": want.sqlite} {
+			if got := (catalogue.Column{Kind: kind}).Integers(dialect); got != want {
+				t.Errorf("%s on %s: %v, want %v", kind, dialect, got, want)
+			}
+		}
+	}
+}
