@@ -24,8 +24,8 @@ build: ## compile everything
 	@for module in $(filter-out tools tools/etcd,$(MODULES)); do go -C $$module build ./...; done
 
 .PHONY: test
-test: ## vet and all tests against real servers, which it starts and stops; a part: ON=galera PKG=./guard RUN=TestDo
-	@ON='$(ON)' PKG='$(PKG)' RUN='$(RUN)' scripts/part
+test: ## vet and all tests against real servers, which it starts and stops; a part: ON=galera PKG=./guard RUN=TestDo, N=20 times beside busy loops
+	@ON='$(ON)' PKG='$(PKG)' RUN='$(RUN)' N='$(N)' scripts/part
 
 .PHONY: test-all
 test-all: ## make test, and the parts that need another server: some 40 minutes
@@ -40,6 +40,7 @@ nightly: ## make test-all, and the long forms: the searches, 10 minutes of chaos
 	@BELAY_CHAOS=10m scripts/chaos mariadb mysql postgres
 	@BELAY_CHAOS=3m scripts/chaos $(beds)
 	@BELAY_SOAK=2h scripts/chaos
+	@$(MAKE) --no-print-directory e2e
 	@$(MAKE) --no-print-directory model
 	@PKG=./internal/model scripts/part
 	@BELAY_SIMDB=10000 ON=postgres PKG=./internal/sim/simdb RUN=TestAsRealServers scripts/part
