@@ -1,8 +1,13 @@
 package relay
 
 import (
+	"context"
 	"sync/atomic"
 	"time"
+
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/internal/message"
 )
 
 var quick atomic.Int64
@@ -50,4 +55,21 @@ func WithSlowReads(cfg Config) Config {
 func WithRoom(cfg Config, bytes int) Config {
 	cfg.limits.bytes = bytes
 	return cfg
+}
+
+// Read returns the messages' ids that a relay would read of all lanes.
+func Read(ctx context.Context, db *gorm.DB) (ids []string, err error) {
+	base, err := message.Open(db, "test")
+	if err != nil {
+		return nil, err
+	}
+	var wants []want
+	for lane := range message.Lanes {
+		wants = append(wants, want{lane: lane, limit: maxWant})
+	}
+	rows, _, err := table{db: base}.read(ctx, wants, 1<<20)
+	for _, r := range rows {
+		ids = append(ids, r.msg.ID)
+	}
+	return ids, err
 }

@@ -153,5 +153,5 @@ func count(tb testing.TB, db *gorm.DB, table string) (n int) {
 // emptied waits until all messages are sent and deleted.
 func emptied(tb testing.TB, db *gorm.DB) {
 	tb.Helper()
-	testwait.Until(tb, "no message is left", func() bool { return count(tb, db, "belay_message") == 0 })
+	testwait.Gone(tb, "messages", func() int { return count(tb, db, "belay_message") })
 }

@@ -88,7 +88,7 @@ var messageMutants = []mutant{
 		file:  "relay/table.go",
 		old:   "BETWEEN (SELECT {now} + 1) AND (SELECT {now} + %d)",
 		new:   "BETWEEN {now} + 1 AND {now} + %d",
-		tests: "relay TestOrderOfRetries",
+		tests: "relay TestReadHasOneTime",
 	},
 	{
 		name:  "locked-row-keeps-all",

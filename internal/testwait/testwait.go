@@ -2,6 +2,7 @@
 package testwait
 
 import (
+	"fmt"
 	"testing"
 	"time"
 )
@@ -24,5 +25,16 @@ func Until(tb testing.TB, what string, cond func() bool) {
 		case <-late:
 			tb.Fatalf("it never happened: %s", what)
 		}
+	}
+}
+
+// Gone returns when nothing is left. The limit is for each step down, so that a busy machine may
+// take as long as it needs.
+func Gone(tb testing.TB, what string, left func() int) {
+	tb.Helper()
+	for n := left(); n > 0; {
+		now := n
+		Until(tb, fmt.Sprintf("fewer %s than %d", what, n), func() bool { now = left(); return now < n })
+		n = now
 	}
 }
