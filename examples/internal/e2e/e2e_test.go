@@ -123,11 +123,12 @@ func TestJudge(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			servers := sharedServers(t)
 			const tries = 5 // a fault may strike while nothing is under way
 			for seed := range uint64(tries) {
 				var v verdict
 				t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-					s := newStage(t, sharedServers(t), seed, 4, c.declare)
+					s := newStage(t, servers, seed, 4, c.declare)
 					s.begin(c.shop, c.warehouse, 2, 2)
 					s.run(150, c.plan)
 					s.settle()
