@@ -23,9 +23,9 @@ func (l *loop) judge(r row, err error) failure {
 	case errors.Is(err, errNoRoute):
 		f.pause = noRoutePause
 	case errors.Is(err, errLate):
-		f.dead = true
+		f.dead = undecided
 	case errors.Is(err, ErrRejected):
-		f.dead, f.counts = true, true
+		f.dead, f.counts = rejected, true
 	default:
 		f.counts = true
 		f.pause = wait.After(r.attempts, l.cfg.limits.minPause, l.cfg.limits.maxPause)
@@ -33,7 +33,7 @@ func (l *loop) judge(r row, err error) failure {
 	l.metrics.failed.Inc()
 	log := l.cfg.Logger.With("message_id", r.msg.ID, "key", r.msg.Key, "topic", r.msg.Topic, "attempts", r.attempts)
 	switch {
-	case f.dead:
+	case f.dead != alive:
 		l.metrics.dead.Inc()
 		log.Error("message is a dead letter; its key waits until somebody decides", "error", err)
 	case r.parked: // the first failure was logged

@@ -41,20 +41,22 @@ func newMetrics(name string, t table) *metrics {
 		table:  t,
 		size:   desc("belay_relay_backlog", "Messages in the table, at most 100000; missing when the table cannot be read."),
 		oldest: desc("belay_relay_oldest_message_timestamp_seconds", "When the oldest message in the table was stored; missing when there is none, or the table cannot be read."),
+		age:    desc("belay_relay_oldest_waiting_seconds", "Age of the oldest message whose key has no dead letter, as far as it is among the 10000 oldest of all; 0 if there is none, missing when the table cannot be read."),
 		parked: desc("belay_relay_parked_keys", "Keys whose messages wait, since one was not accepted, at most 100000."),
 		dead:   desc("belay_relay_dead_keys", "Keys whose messages wait until somebody decides about a dead letter, at most 100000."),
+		open:   desc("belay_relay_undecided_keys", "Keys of belay_relay_dead_keys whose dead letter may have taken effect, at most 100000."),
 	})
 	return m
 }
 
 // A backlog collects the metrics of the rows in the tables.
 type backlog struct {
-	table                      table
-	size, oldest, parked, dead *prometheus.Desc
+	table                                 table
+	size, oldest, age, parked, dead, open *prometheus.Desc
 }
 
 func (b *backlog) Describe(descs chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{b.size, b.oldest, b.parked, b.dead} {
+	for _, d := range []*prometheus.Desc{b.size, b.oldest, b.age, b.parked, b.dead, b.open} {
 		descs <- d
 	}
 }
@@ -63,21 +65,22 @@ func (b *backlog) Describe(descs chan<- *prometheus.Desc) {
 func (b *backlog) Collect(samples chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), countTimeout)
 	defer cancel()
-	for _, one := range []struct {
-		desc  *prometheus.Desc
-		query string
-	}{
-		{b.size, "SELECT COUNT(*) FROM (SELECT id FROM belay_message LIMIT ?) AS counted"},
-		{b.parked, "SELECT COUNT(*) FROM (SELECT lane FROM belay_parked LIMIT ?) AS counted"},
-		{b.dead, "SELECT COUNT(*) FROM (SELECT lane FROM belay_parked WHERE dead = 1 LIMIT ?) AS counted"},
-	} {
-		n := 0
-		if err := b.table.db.QueryRow(ctx, one.query, []any{maxCounted}, &n); err == nil {
-			samples <- prometheus.MustNewConstMetric(one.desc, prometheus.GaugeValue, float64(n))
+	set := func(desc *prometheus.Desc, value float64, err error) {
+		if err == nil {
+			samples <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value)
 		}
 	}
+	n, err := b.table.count(ctx, countMessages, maxCounted)
+	set(b.size, float64(n), err)
+	n, err = b.table.count(ctx, countParked, maxCounted)
+	set(b.parked, float64(n), err)
+	dead, open, _, err := b.table.dead(ctx, maxCounted)
+	set(b.dead, float64(dead), err)
+	set(b.open, float64(open), err)
+	age, err := b.table.oldestAlive(ctx, dead > 0)
+	set(b.age, age.Seconds(), err)
 	if at, err := b.table.oldest(ctx); err == nil && !at.IsZero() {
-		samples <- prometheus.MustNewConstMetric(b.oldest, prometheus.GaugeValue, float64(at.UnixMilli())/1000)
+		set(b.oldest, float64(at.UnixMilli())/1000, nil)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"gorm.io/gorm"
@@ -26,36 +27,84 @@ type Waiting struct {
 	Time time.Time
 	// Attempts is how often the message was tried and not accepted.
 	Attempts int
-	// RetryAt is when the message is tried again, unless it is Dead.
+	// RetryAt is when the message is tried again. Of a dead letter it is when it became one.
 	RetryAt time.Time
 	// Dead is set for a dead letter. It stays until somebody calls Retry or Drop.
 	Dead bool
+	// Undecided is set for a dead letter that was not accepted within the Until of its route: it may
+	// have taken effect.
+	Undecided bool
 	// Reason is the last error, in plain ASCII.
 	Reason string
 }
 
+// maxListed bounds the parked keys that List looks at, beyond those of dead letters.
+const maxListed = 10_000
+
 // List returns at most so many messages that were not accepted: dead letters first, the oldest of
-// each kind first. Messages behind them are not listed.
+// each kind first. Messages behind them are not listed. If more than 10,000 keys wait for their next
+// try, it lists messages of any 10,000 of them.
 func List(ctx context.Context, db *gorm.DB, limit int) ([]Waiting, error) {
+	return list(ctx, db, limit, "SELECT * FROM belay_parked WHERE dead > 0", "SELECT * FROM belay_parked WHERE dead = 0 LIMIT "+strconv.Itoa(maxListed))
+}
+
+// ListDead returns at most so many dead letters, the oldest first. It is quick, however many keys wait
+// for their next try.
+func ListDead(ctx context.Context, db *gorm.DB, limit int) ([]Waiting, error) {
+	return list(ctx, db, limit, "SELECT * FROM belay_parked WHERE dead > 0")
+}
+
+// list returns the messages of rows of belay_parked, by one query after the other.
+func list(ctx context.Context, db *gorm.DB, limit int, parked ...string) (all []Waiting, err error) {
 	base, err := message.Open(db, "relay")
 	if err != nil {
 		return nil, err
 	}
-	var list []Waiting
-	err = base.Query(ctx, "SELECT m.message_id, m.message_key, m.topic, m.created_at, p.attempts, p.retry_at, p.dead, p.reason "+
-		"FROM belay_parked p JOIN belay_message m ON m.message_id = p.message_id ORDER BY p.dead DESC, m.id LIMIT ?", []any{limit}, func(scan sqldb.Scan) error {
+	for _, rows := range parked {
+		if len(all) >= limit {
+			break
+		}
+		some, err := waiting(ctx, base, rows, limit-len(all))
+		if err != nil {
+			return nil, fmt.Errorf("relay: list waiting messages: %w", message.Explain(err))
+		}
+		all = append(all, some...)
+	}
+	return all, nil
+}
+
+// Find returns the message of an id that was not accepted. Its error matches ErrNotWaiting if no key
+// waits for that message.
+func Find(ctx context.Context, db *gorm.DB, id string) (Waiting, error) {
+	base, err := message.Open(db, "relay")
+	if err != nil {
+		return Waiting{}, err
+	}
+	list, err := waiting(ctx, base, "SELECT * FROM belay_parked WHERE key_sum = (SELECT key_sum FROM belay_message WHERE message_id = ?) AND message_id = ?", 1, id, id)
+	switch {
+	case err != nil:
+		return Waiting{}, fmt.Errorf("relay: find message %q: %w", id, message.Explain(err))
+	case len(list) == 0:
+		return Waiting{}, fmt.Errorf("%w: %q", ErrNotWaiting, id)
+	}
+	return list[0], nil
+}
+
+// waiting returns the messages of some rows of belay_parked, the oldest first.
+func waiting(ctx context.Context, db sqldb.DB, parked string, limit int, args ...any) (list []Waiting, err error) {
+	err = db.Query(ctx, "SELECT m.message_id, m.message_key, m.topic, m.created_at, p.attempts, p.retry_at, p.dead, p.reason "+
+		"FROM ("+parked+") p JOIN belay_message m ON m.message_id = p.message_id ORDER BY m.id LIMIT ?", append(args, limit), func(scan sqldb.Scan) error {
 		var w Waiting
 		var key []byte
 		var created, retry int64
-		err := scan(&w.ID, &key, &w.Topic, &created, &w.Attempts, &retry, &w.Dead, &w.Reason)
+		var dead state
+		err := scan(&w.ID, &key, &w.Topic, &created, &w.Attempts, &retry, &dead, &w.Reason)
 		w.Key, w.Time, w.RetryAt = string(key), time.UnixMilli(created), time.UnixMilli(retry)
+		w.Dead, w.Undecided = dead != alive, dead == undecided
 		list = append(list, w)
 		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("relay: list waiting messages: %w", message.Explain(err))
-	}
-	return list, nil
+	return list, err
 }
 
 // Retry lets relays send a waiting message again, and its followers after it. The time until which

@@ -37,7 +37,7 @@ func TestDecide(t *testing.T) {
 				store(t, db, rowsOf("a", 4)...)
 				testwait.Until(t, "it is a dead letter", func() bool { return len(list(t, db)) == 1 })
 				w := list(t, db)[0]
-				if w.ID != "a/1" || w.Key != "a" || w.Topic != "sale" || !w.Dead || w.Attempts != 1 || w.Reason != `relay: message rejected: too large, \u00e9` {
+				if w.ID != "a/1" || w.Key != "a" || w.Topic != "sale" || !w.Dead || w.Undecided || w.Attempts != 1 || w.Reason != `relay: message rejected: too large, \u00e9` {
 					t.Errorf("listed: %+v", w)
 				}
 				// Only a decision counts, and not the time.
@@ -83,6 +83,9 @@ func TestRetryAfterUntil(t *testing.T) {
 	testwait.Until(t, "it is a dead letter", func() bool { return len(list(t, db)) == 1 })
 	if calls.Load() != 0 {
 		t.Error("it was called after its time")
+	}
+	if w := list(t, db)[0]; !w.Dead || !w.Undecided {
+		t.Errorf("listed: %+v", w)
 	}
 	if err := relay.Retry(bg, db, "a/0"); err != nil {
 		t.Fatal(err)

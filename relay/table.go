@@ -230,9 +230,18 @@ type failure struct {
 	row
 	pause  time.Duration
 	counts bool // as an attempt
-	dead   bool
+	dead   state
 	reason string
 }
+
+// A state says whether a message is a dead letter. It is the column dead of belay_parked.
+type state int
+
+const (
+	alive     state = iota
+	rejected        // by its route: it is a dead letter
+	undecided       // it was not accepted in time, and may have taken effect: it is a dead letter
+)
 
 // tried returns how often the row was tried by now.
 func (f failure) tried() int {
@@ -273,11 +282,7 @@ func (t table) park(ctx context.Context, failed []failure) error {
 		if n > 0 {
 			rows.WriteString(" UNION ALL ")
 		}
-		dead := 0
-		if f.dead {
-			dead = 1
-		}
-		fmt.Fprintf(&rows, "SELECT %d AS id, %d AS attempts, {now} + %d AS retry_at, %d AS dead, ? AS reason", f.id, f.tried(), f.pause.Milliseconds(), dead)
+		fmt.Fprintf(&rows, "SELECT %d AS id, %d AS attempts, {now} + %d AS retry_at, %d AS dead, ? AS reason", f.id, f.tried(), f.pause.Milliseconds(), f.dead)
 		args = append(args, f.reason)
 	}
 	for _, f := range failed {

@@ -33,8 +33,10 @@ CREATE TABLE IF NOT EXISTS belay_parked (
   lane       SMALLINT     NOT NULL,
   message_id VARCHAR(255) COLLATE "C" NOT NULL, -- that was not accepted
   attempts   INTEGER      NOT NULL, -- that failed
-  retry_at   BIGINT       NOT NULL, -- ms since 1970, by the database's clock
-  dead       SMALLINT     NOT NULL, -- 1: the key waits for a person's decision, and not for retry_at
+  retry_at   BIGINT       NOT NULL, -- ms since 1970, by the database's clock; of a dead letter, when it became one
+  dead       SMALLINT     NOT NULL, -- 0: no; 1: the message is a dead letter; 2: it is undecided, too. Its key waits for a person's decision
   reason     VARCHAR(500) NOT NULL
 );
-CREATE INDEX IF NOT EXISTS belay_parked_lane ON belay_parked (lane)
+CREATE INDEX IF NOT EXISTS belay_parked_lane ON belay_parked (lane);
+-- retry_at is in no index: its updates move no row.
+CREATE INDEX IF NOT EXISTS belay_parked_dead ON belay_parked (dead) WHERE dead > 0

@@ -33,8 +33,9 @@ CREATE TABLE IF NOT EXISTS belay_parked (
   lane       INTEGER NOT NULL,
   message_id TEXT    NOT NULL, -- that was not accepted
   attempts   INTEGER NOT NULL, -- that failed
-  retry_at   INTEGER NOT NULL, -- ms since 1970
-  dead       INTEGER NOT NULL, -- 1: the key waits for a person's decision, and not for retry_at
+  retry_at   INTEGER NOT NULL, -- ms since 1970; of a dead letter, when it became one
+  dead       INTEGER NOT NULL, -- 0: no; 1: the message is a dead letter; 2: it is undecided, too. Its key waits for a person's decision
   reason     TEXT    NOT NULL
 );
-CREATE INDEX IF NOT EXISTS belay_parked_lane ON belay_parked (lane)
+CREATE INDEX IF NOT EXISTS belay_parked_lane ON belay_parked (lane);
+CREATE INDEX IF NOT EXISTS belay_parked_dead ON belay_parked (dead) WHERE dead > 0
