@@ -39,6 +39,12 @@ const (
 	// is OutcomeUnknown: a request that has come again may have taken effect again. There is no
 	// Key, Place or Owner.
 	VerdictCommitLost Verdict = "commit_lost"
+	// VerdictDeadLetter means that a message, which an operation has sent, became a dead letter: it
+	// waits until somebody decides. Message describes it, and the Key is its key. The Outcome is
+	// OutcomeCommitted: the operation itself has taken effect. If very many messages of a topic become dead letters
+	// together, the Count of the last event is how many it stands for, and it describes one of them.
+	// There is no Place or Owner.
+	VerdictDeadLetter Verdict = "dead_letter"
 )
 
 // Outcome is the outcome of the operation. The set is closed.
@@ -95,7 +101,16 @@ type LostCommits struct {
 	Now     string    `json:"now"`      // the server that lacks them; equal to Server if that was restarted
 }
 
-// Event reports one failure of the first layer, or of the database. It carries names and times of
+// DeadLetter describes a message that became a dead letter. StoredAt is by the database's clock.
+type DeadLetter struct {
+	ID        string    `json:"id"`        // of the message
+	Topic     string    `json:"topic"`     // of the message
+	StoredAt  time.Time `json:"stored_at"` // when the message was stored
+	Attempts  int       `json:"attempts"`  // how often it was tried and not accepted
+	Undecided bool      `json:"undecided"` // it was not accepted in time, and may have taken effect; otherwise its route has rejected it
+}
+
+// Event reports one failure of the first layer, of the database, or of a message. It carries names and times of
 // the operation, never the values of a row. The tags name the members of its JSON, which
 // has TTL in whole milliseconds and times in UTC.
 type Event struct {
@@ -111,7 +126,8 @@ type Event struct {
 	Index    []string  `json:"index,omitempty"`    // the columns that identify the row
 	Versions *Versions `json:"versions,omitempty"` // set when an update found another version
 
-	Lost *LostCommits `json:"lost,omitempty"` // set for VerdictCommitLost
+	Lost    *LostCommits `json:"lost,omitempty"`    // set for VerdictCommitLost
+	Message *DeadLetter  `json:"message,omitempty"` // set for VerdictDeadLetter
 
 	Owner      string        `json:"owner,omitempty"`              // the owner id of the lock that failed
 	Token      int64         `json:"token,omitempty,string"`       // its fencing token; 0 = none; a string, as JSON numbers lose digits above 2^53
@@ -170,6 +186,8 @@ func (e *Event) Validate() error {
 		return cloudevent.Invalid("loss %.40q is unknown", string(e.Loss))
 	case e.Lost != nil && (!cloudevent.Writable(e.Lost.FirstAt) || !cloudevent.Writable(e.Lost.LastAt)):
 		return cloudevent.Invalid("a time of lost is outside the years 0 to 9999")
+	case e.Message != nil && !cloudevent.Writable(e.Message.StoredAt):
+		return cloudevent.Invalid("stored_at of message is outside the years 0 to 9999")
 	case e.TTL < 0:
 		return cloudevent.Invalid("ttl %v is negative", e.TTL)
 	case e.Count == 0 && e.Verdict == VerdictDegraded && e.Outcome == OutcomeCommitted:
@@ -181,7 +199,7 @@ func (e *Event) Validate() error {
 
 // The values that are valid.
 var (
-	verdicts = []Verdict{VerdictOverlap, VerdictLost, VerdictUnknownCommit, VerdictDegraded, VerdictUnavailable, VerdictCommitLost}
+	verdicts = []Verdict{VerdictOverlap, VerdictLost, VerdictUnknownCommit, VerdictDegraded, VerdictUnavailable, VerdictCommitLost, VerdictDeadLetter}
 	outcomes = []Outcome{OutcomeCommitted, OutcomeRefused, OutcomeRolledBack, OutcomeUnknown}
 	losses   = []Loss{"", LossExpired, LossUnrenewed, LossGone, LossMaxHold}
 	holders  = []Holder{"", HolderSelf, HolderOther, HolderNone, HolderUnknown}

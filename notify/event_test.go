@@ -68,7 +68,14 @@ func examples() map[string]notify.Event {
 		Server: "10.0.0.21:5432 7396528941283746510 00000001", Now: "10.0.0.22:5432 7396528941283746510 00000002",
 	}
 
+	letter := commits
+	letter.Verdict, letter.Lost, letter.Count = notify.VerdictDeadLetter, nil, 1
+	letter.Outcome = notify.OutcomeCommitted
+	letter.Key = "order:20"
+	letter.Message = &notify.DeadLetter{ID: "0199a1b2-aaaa-7e5f-8a6b-7c8d9e0f1a2b", Topic: "mail", StoredAt: at.Add(-24 * time.Hour), Attempts: 31, Undecided: true}
+
 	return map[string]notify.Event{
+		"dead_letter":    letter,
 		"commit_lost":    commits,
 		"overlap":        overlap,
 		"lost":           lost,
@@ -104,6 +111,7 @@ func TestValidate(t *testing.T) {
 		"far time":      {func(e *notify.Event) { e.CaughtAt = time.Unix(1<<40, 0) }, "caught_at is outside"},
 		"far grant":     {func(e *notify.Event) { e.AcquiredAt = time.Unix(-1<<40, 0) }, "acquired_at is outside"},
 		"far loss":      {func(e *notify.Event) { e.Lost = &notify.LostCommits{LastAt: time.Unix(1<<40, 0)} }, "lost"},
+		"far message":   {func(e *notify.Event) { e.Message = &notify.DeadLetter{StoredAt: time.Unix(1<<40, 0)} }, "message"},
 		"ttl":           {func(e *notify.Event) { e.TTL = -1 }, "ttl"},
 		"count":         {func(e *notify.Event) { e.Count = 0 }, "count"},
 		"no commits":    {func(e *notify.Event) { e.Outcome, e.Count = notify.OutcomeCommitted, 0 }, "count"},

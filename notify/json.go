@@ -19,7 +19,7 @@ func (e Event) MarshalJSON() ([]byte, error) {
 	data := event(e)
 	data.AcquiredAt, data.Deadline, data.CaughtAt = e.AcquiredAt.UTC(), e.Deadline.UTC(), e.CaughtAt.UTC()
 	data.TTL /= time.Millisecond
-	data.Lost = e.Lost.inUTC()
+	data.Lost, data.Message = e.Lost.inUTC(), e.Message.inUTC()
 	env := cloudevent.New(cloudevent.Event, e.ID, e.Service, e.Instance, e.CaughtAt, data)
 	env.Subject = e.Key
 	env.TraceParent, env.TraceState = cloudevent.CheckTrace(e.Trace.Parent, e.Trace.State)
@@ -36,6 +36,16 @@ func (l *LostCommits) inUTC() *LostCommits {
 	return &c
 }
 
+// inUTC returns a copy with its time in UTC; nil for nil.
+func (d *DeadLetter) inUTC() *DeadLetter {
+	if d == nil {
+		return nil
+	}
+	c := *d
+	c.StoredAt = c.StoredAt.UTC()
+	return &c
+}
+
 // UnmarshalJSON reads what MarshalJSON writes, from any peer: it ignores
 // members that it does not know and refuses everything else that is not a
 // valid event, leaving e as it was. Call it directly on bytes from outside:
@@ -48,7 +58,7 @@ func (e *Event) UnmarshalJSON(b []byte) error {
 	read := Event(env.Data)
 	read.ID = env.ID
 	read.AcquiredAt, read.Deadline, read.CaughtAt = read.AcquiredAt.UTC(), read.Deadline.UTC(), read.CaughtAt.UTC()
-	read.Lost = read.Lost.inUTC()
+	read.Lost, read.Message = read.Lost.inUTC(), read.Message.inUTC()
 	read.Trace = Trace{Parent: env.TraceParent, State: env.TraceState}
 	if read.TTL, err = cloudevent.Millis("ttl_ms", read.TTL); err != nil {
 		return err

@@ -59,7 +59,7 @@ func TestRoundTripKeepsEverything(t *testing.T) {
 			ID:               rapid.StringMatching(`[!-~]{1,255}`).Draw(t, "id"),
 			Service:          rapid.StringN(1, -1, -1).Draw(t, "service"),
 			Instance:         text.Draw(t, "instance"),
-			Verdict:          rapid.SampledFrom([]notify.Verdict{notify.VerdictOverlap, notify.VerdictLost, notify.VerdictUnknownCommit, notify.VerdictDegraded, notify.VerdictUnavailable, notify.VerdictCommitLost}).Draw(t, "verdict"),
+			Verdict:          rapid.SampledFrom([]notify.Verdict{notify.VerdictOverlap, notify.VerdictLost, notify.VerdictUnknownCommit, notify.VerdictDegraded, notify.VerdictUnavailable, notify.VerdictCommitLost, notify.VerdictDeadLetter}).Draw(t, "verdict"),
 			Outcome:          rapid.SampledFrom([]notify.Outcome{notify.OutcomeCommitted, notify.OutcomeRefused, notify.OutcomeRolledBack, notify.OutcomeUnknown}).Draw(t, "outcome"),
 			Key:              text.Draw(t, "key"),
 			Table:            text.Draw(t, "table"),
@@ -89,6 +89,12 @@ func TestRoundTripKeepsEverything(t *testing.T) {
 			event.Lost = &notify.LostCommits{
 				FirstAt: instant.Draw(t, "first_at"), LastAt: instant.Draw(t, "last_at"),
 				Server: text.Draw(t, "server"), Now: text.Draw(t, "now"),
+			}
+		}
+		if rapid.Bool().Draw(t, "has message") {
+			event.Message = &notify.DeadLetter{
+				ID: text.Draw(t, "message id"), Topic: text.Draw(t, "topic"), StoredAt: instant.Draw(t, "stored_at"),
+				Attempts: rapid.Int().Draw(t, "attempts"), Undecided: rapid.Bool().Draw(t, "undecided"),
 			}
 		}
 		if rapid.Bool().Draw(t, "has acquired_at") {

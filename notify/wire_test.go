@@ -97,5 +97,10 @@ func wireExamples() []any {
 		},
 		examples()["commit_lost"],
 		with(func(e *notify.Event) { e.Lost = new(notify.LostCommits) }),
+		examples()["dead_letter"],
+		heartbeat.Heartbeat{
+			ID: "1", Service: "s", At: time.Unix(0, 0), Interval: time.Minute,
+			Messages: heartbeat.Messages{Table: "shop.belay_message", Waiting: 10000, Oldest: 90 * time.Second, Parked: 3, Dead: 2, Undecided: 1, OldestDead: time.Hour},
+		},
 	}
 }

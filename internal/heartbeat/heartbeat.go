@@ -24,6 +24,7 @@ type Heartbeat struct {
 	Interval time.Duration `json:"interval_ms"`        // until the next one, above zero; carried in whole milliseconds
 	Backlog  int           `json:"backlog"`            // events that wait to be forwarded, at least
 	Switch   Switch        `json:"switch,omitzero"`    // zero: the instance has one engine, or knows nothing yet
+	Messages Messages      `json:"messages,omitzero"`  // zero: the instance sends no messages, or could not count them
 }
 
 // A Publisher takes heartbeats. PublishHeartbeat returns nil once the monitor's side
@@ -51,7 +52,10 @@ func (h *Heartbeat) Validate() error {
 	case h.Backlog < 0:
 		return cloudevent.Invalid("backlog %d is negative", h.Backlog)
 	}
-	return h.Switch.Validate()
+	if err := h.Switch.Validate(); err != nil {
+		return err
+	}
+	return h.Messages.Validate()
 }
 
 // MarshalJSON returns the heartbeat as CloudEvents JSON, if it is valid.
@@ -62,6 +66,8 @@ func (h Heartbeat) MarshalJSON() ([]byte, error) {
 	d := data(h)
 	d.Interval /= time.Millisecond
 	d.Switch.Left /= time.Millisecond
+	d.Messages.Oldest /= time.Millisecond
+	d.Messages.OldestDead /= time.Millisecond
 	return json.Marshal(cloudevent.New(cloudevent.Heartbeat, h.ID, h.Service, h.Instance, h.At, d))
 }
 
@@ -76,8 +82,14 @@ func (h *Heartbeat) UnmarshalJSON(b []byte) error {
 	if read.Interval, err = cloudevent.Millis("interval_ms", read.Interval); err != nil {
 		return err
 	}
-	if read.Switch.Left, err = cloudevent.Millis("switch.left_ms", read.Switch.Left); err != nil {
-		return err
+	for name, d := range map[string]*time.Duration{
+		"switch.left_ms":          &read.Switch.Left,
+		"messages.oldest_ms":      &read.Messages.Oldest,
+		"messages.oldest_dead_ms": &read.Messages.OldestDead,
+	} {
+		if *d, err = cloudevent.Millis(name, *d); err != nil {
+			return err
+		}
 	}
 	if err := read.Validate(); err != nil {
 		return err

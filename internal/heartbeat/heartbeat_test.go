@@ -27,6 +27,9 @@ func aHeartbeat() heartbeat.Heartbeat {
 		Interval: time.Minute,
 		Backlog:  3,
 		Switch:   heartbeat.Switch{Epoch: 4, From: "redis", To: "sql", By: "alice", Left: 40 * time.Second},
+		Messages: heartbeat.Messages{
+			Table: "shop.belay_message", Waiting: 412, Oldest: 90 * time.Second, Parked: 7, Dead: 2, Undecided: 1, OldestDead: 26 * time.Minute,
+		},
 	}
 }
 
@@ -66,6 +69,8 @@ func TestHeartbeatIsChecked(t *testing.T) {
 		"from":     func(h *heartbeat.Heartbeat) { h.Switch.From = "" },
 		"to":       func(h *heartbeat.Heartbeat) { h.Switch.To = "" },
 		"left_ms":  func(h *heartbeat.Heartbeat) { h.Switch.Left = -1 },
+		"table":    func(h *heartbeat.Heartbeat) { h.Messages.Table = "" },
+		"messages": func(h *heartbeat.Heartbeat) { h.Messages.Undecided = -1 },
 	} {
 		h := aHeartbeat()
 		spoil(&h)
@@ -86,6 +91,8 @@ func TestHeartbeatIsChecked(t *testing.T) {
 		`"to": "sql"`:          `"later": "sql"`,
 		`"settled": false`:     `"settled": "no"`,
 		`"left_ms": 40000`:     `"left_ms": 9223372036855`,
+		`"oldest_ms": 90000`:   `"oldest_ms": 9223372036855`,
+		`"dead": 2`:            `"dead": -2`,
 	} {
 		h := aHeartbeat()
 		b := strings.Replace(good, old, spoilt, 1)
@@ -98,12 +105,13 @@ func TestHeartbeatIsChecked(t *testing.T) {
 	}
 }
 
-// TestHeartbeatWithoutASwitch: a service with one engine, or an older version, sends none.
-func TestHeartbeatWithoutASwitch(t *testing.T) {
+// TestHeartbeatWithLess: a service with one engine and without messages, or an older version, sends
+// neither.
+func TestHeartbeatWithLess(t *testing.T) {
 	h := aHeartbeat()
-	h.Switch = heartbeat.Switch{}
+	h.Switch, h.Messages = heartbeat.Switch{}, heartbeat.Messages{}
 	b, err := json.Marshal(h)
-	if err != nil || bytes.Contains(b, []byte("switch")) {
+	if err != nil || bytes.Contains(b, []byte("switch")) || bytes.Contains(b, []byte("messages")) {
 		t.Errorf("written as %s, %v", b, err)
 	}
 	var back heartbeat.Heartbeat
