@@ -171,6 +171,14 @@ var monitorMutants = []mutant{
 		tests: "cmd/guard-monitor/internal/incident TestLateHolder TestExplain TestExplainKnowsItsLimits",
 	},
 	{
+		name:  "incident-of-messages-ends-by-an-older-count",
+		loses: "An incident of dead letters ends by a heartbeat that counted before they were there.",
+		file:  "cmd/guard-monitor/internal/incident/messages.go",
+		old:   ` || m.ReceivedAt.Before(i.SeenAt.Add(countDelay))`,
+		new:   ``,
+		tests: "cmd/guard-monitor/internal/incident TestDeadLetters",
+	},
+	{
 		name:  "incident-comes-back-as-a-new-one",
 		loses: "A cause that comes back a day later is told as a new incident.",
 		file:  "cmd/guard-monitor/internal/incident/desk.go",

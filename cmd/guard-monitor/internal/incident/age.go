@@ -5,9 +5,14 @@ import (
 	"time"
 )
 
+// quiet reports whether no event has come for a while, and could have.
+func (t *Tracker) quiet(i *Incident, now time.Time) bool {
+	return !t.reading.IsZero() && now.Sub(quietSince(t.reading, i.SeenAt, now)) >= t.cfg.Quiet
+}
+
 // age resolves what has been quiet while events could arrive, and calms what no
 // longer escalates. Operations of unknown outcome keep an incident open until somebody
-// has settled them.
+// has settled them, and messages that wait for a decision do until a heartbeat counts none.
 func (t *Tracker) age(ctx context.Context, now time.Time) error {
 	open, err := t.cfg.Store.OpenIncidents(ctx)
 	if err != nil {
@@ -19,7 +24,15 @@ func (t *Tracker) age(ctx context.Context, now time.Time) error {
 		d.incidents[i.ID] = i
 		switch {
 		case i.Cause == HeartbeatSilent: // it ends with a heartbeat
-		case i.Effect.Unknown == 0 && !t.reading.IsZero() && now.Sub(quietSince(t.reading, i.SeenAt, now)) >= t.cfg.Quiet:
+		case i.Cause.ofMessages():
+			all, err := d.messages(ctx)
+			if err != nil {
+				return err
+			}
+			if done, known := decided(i, all, now); done || !known && t.quiet(i, now) {
+				d.resolve(i)
+			}
+		case i.Effect.Unknown == 0 && t.quiet(i, now):
 			d.resolve(i)
 		case i.State == Escalating:
 			if i.Rate.roll(now); !i.Rate.escalates() && i.Rate.Start.Equal(now) {

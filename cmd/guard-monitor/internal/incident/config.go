@@ -23,6 +23,7 @@ type Store interface {
 	LastIncident(ctx context.Context, key string) (Incident, error)
 	Heartbeats(ctx context.Context) ([]Heartbeat, error)
 	Switches(ctx context.Context, since time.Time) ([]Switch, error)
+	Messages(ctx context.Context) ([]Messages, error)
 	Clocks(ctx context.Context, least time.Duration) ([]Clock, error)
 	Apply(ctx context.Context, saved []Incident, moves []Move) error
 }

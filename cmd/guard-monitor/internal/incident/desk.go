@@ -26,6 +26,7 @@ type desk struct {
 	timelines map[string]timeline // by cluster
 	writers   map[related][]notify.Event
 	degraded  map[related][]notify.Event
+	counted   []Messages           // nil: not read yet
 	staying   map[string]explained // by incident: the best explained event that is not moved
 }
 

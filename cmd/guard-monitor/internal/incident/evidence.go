@@ -92,11 +92,15 @@ type Report struct {
 	Loss     notify.Loss    `json:"loss,omitempty"`
 	Holder   notify.Holder  `json:"holder,omitempty"` // at the conflict
 
-	Lost  *notify.LostCommits `json:"lost,omitempty"`  // of commits that were lost
-	Count int64               `json:"count,omitempty"` // of commits that were lost
+	Lost    *notify.LostCommits `json:"lost,omitempty"`    // of commits that were lost
+	Message *notify.DeadLetter  `json:"message,omitempty"` // that waits for a decision
+	Count   int64               `json:"count,omitempty"`   // of commits that were lost, or of messages
 }
 
-const maxName = 128 // bytes of a foreign name in a row
+const (
+	maxName = 128 // bytes of a foreign name in a row
+	maxID   = 255 // bytes of a message's id: somebody has to find it by that
+)
 
 // alike reports whether two rows say the same, at whatever time.
 func (e Evidence) alike(o Evidence) bool {

@@ -35,6 +35,8 @@ func (f Facts) explain() Explanation {
 		return Explanation{Cause: UnknownCommit, Confidence: High, Evidence: []Evidence{f.itself()}}
 	case notify.VerdictCommitLost:
 		return Explanation{Cause: CommitLost, Confidence: High, Evidence: []Evidence{f.itself()}}
+	case notify.VerdictDeadLetter:
+		return Explanation{Cause: ofLetter(ev), Confidence: High, Evidence: []Evidence{f.itself()}}
 	case notify.VerdictDegraded:
 		return f.outage(DegradedPeer, High)
 	case notify.VerdictUnavailable:

@@ -256,6 +256,11 @@ func TestExplain(t *testing.T) {
 			ev.Count, ev.Lost = 5, &notify.LostCommits{Server: "db-1", Now: "db-2"}
 		}), timeline: []watch.Entry{failover(-2)}, cause: incident.CommitLost, confidence: incident.High, rows: []string{`missed 5 commits`}},
 
+		{name: "dead letter", event: overlap(letter("m1", false)), timeline: []watch.Entry{failover(-2)},
+			cause: incident.DeadLetter, confidence: incident.High, rows: []string{`Message "m1" (topic "mail"`}},
+		{name: "undecided message", event: overlap(letter("m1", true)), timeline: []watch.Entry{failover(-2)},
+			cause: incident.Undecided, confidence: incident.High, rows: []string{"may have taken effect"}},
+
 		// removed from a Redis that is well
 		{name: "flushed", event: overlap(nil), timeline: []watch.Entry{flushed(-2, watch.FlushAll)},
 			cause: incident.Flushed, confidence: incident.High, rows: []string{"flush at -2"}},

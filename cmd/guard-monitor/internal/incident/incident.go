@@ -31,6 +31,8 @@ const (
 	Unreachable     Cause = "unreachable"      // a service could not reach a Redis that was well
 	UnknownCommit   Cause = "unknown_commit"   // the database did not say whether it committed
 	CommitLost      Cause = "commit_lost"      // the database has lost commits that it had acknowledged
+	DeadLetter      Cause = "dead_letter"      // messages were rejected, and wait for a decision
+	Undecided       Cause = "undecided"        // messages may have taken effect, and wait for a decision
 	HeartbeatSilent Cause = "heartbeat_silent" // a service reports nothing, not even that it lives
 	Unknown         Cause = "unknown"          // the evidence does not suffice for any of these
 )
@@ -38,11 +40,14 @@ const (
 // Causes are all causes.
 var Causes = []Cause{
 	Failover, Restart, Eviction, Flushed, Deleted, Partition, Overrun, DegradedPeer, Bypass, Unreachable, UnknownCommit,
-	CommitLost, HeartbeatSilent, Unknown,
+	CommitLost, DeadLetter, Undecided, HeartbeatSilent, Unknown,
 }
 
 // ofDatabase reports whether the cause is about the database, wherever the lock is.
-func (c Cause) ofDatabase() bool { return c == UnknownCommit || c == CommitLost }
+func (c Cause) ofDatabase() bool { return c == UnknownCommit || c == CommitLost || c.ofMessages() }
+
+// ofMessages reports whether the cause is about messages that wait for a decision.
+func (c Cause) ofMessages() bool { return c == DeadLetter || c == Undecided }
 
 // State says where an incident stands. The set is closed.
 type State string
@@ -118,15 +123,17 @@ type Received struct {
 }
 
 // Severity is how urgent an incident is: critical if the outcome of some operations
-// is unknown, if the database has lost some, if operations are refused and that goes on, or if a service is silent, else
+// or of messages is unknown, if the database has lost some, if operations are refused and that goes on, or if a service is silent, else
 // warning. What was critical stays so until it comes back: an alert whose labels change is
 // another alert to those who receive it.
 func (i Incident) Severity() string {
-	if i.Effect.Unknown > 0 || i.Rate.critical() || i.Cause == HeartbeatSilent || i.Cause == CommitLost {
+	if i.Effect.Unknown > 0 || i.Rate.critical() || slices.Contains(alwaysCritical, i.Cause) {
 		return "critical"
 	}
 	return "warning"
 }
+
+var alwaysCritical = []Cause{HeartbeatSilent, CommitLost, Undecided}
 
 // Current is what became of the operations, with those alone as refused that were refused
 // since the incident began or came back.
@@ -151,6 +158,9 @@ func (i Incident) Counts() Counts {
 func SeverityOf(ev notify.Event) string {
 	i := Incident{Effect: EffectOf(ev.Verdict, ev.Outcome, int64(ev.Count))}
 	i.Rate.add(ev.CaughtAt, i.Effect)
+	if ev.Verdict == notify.VerdictDeadLetter {
+		i.Cause = ofLetter(ev)
+	}
 	return i.Severity()
 }
 
@@ -183,6 +193,7 @@ type Heartbeat struct {
 	Every      time.Duration `json:"-"`           // how often it beats
 	ReceivedAt time.Time     `json:"received_at"` // by this host's clock
 	Record     Record        `json:"-"`           // zero: it has one engine, or knows nothing
+	Messages   Messages      `json:"-"`           // zero: it counts none
 	Sender     string        `json:"-"`           // who is known to have sent it; not read from the store
 }
 

@@ -29,7 +29,7 @@ func (n news) hear(ev notify.Event) {
 		if ev.Outcome == notify.OutcomeCommitted || ev.Outcome == notify.OutcomeUnknown {
 			n.wrote(ev)
 		}
-	case notify.VerdictOverlap, notify.VerdictUnavailable, notify.VerdictCommitLost:
+	case notify.VerdictOverlap, notify.VerdictUnavailable, notify.VerdictCommitLost, notify.VerdictDeadLetter:
 	}
 }
 

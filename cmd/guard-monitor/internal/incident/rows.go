@@ -18,6 +18,8 @@ func (f Facts) itself() Evidence {
 		r.Outcome = notify.OutcomeUnknown // as the service knew it, whatever was found out later
 	case notify.VerdictCommitLost:
 		r.Lost, r.Count = f.lost(), int64(ev.Count)
+	case notify.VerdictDeadLetter:
+		r.Message, r.Count = f.letter(), int64(ev.Count)
 	case notify.VerdictDegraded, notify.VerdictUnavailable:
 	default:
 		r.Granted, r.Deadline, r.TTL = f.writable(ev.AcquiredAt), f.writable(ev.Deadline), ev.TTL
@@ -36,6 +38,17 @@ func (f Facts) lost() *notify.LostCommits {
 	l.FirstAt, l.LastAt = f.writable(l.FirstAt), f.writable(l.LastAt)
 	l.Server, l.Now = text.Clip(l.Server, maxName), text.Clip(l.Now, maxName)
 	return &l
+}
+
+// letter is what the event says of a dead letter, nil if it says nothing.
+func (f Facts) letter() *notify.DeadLetter {
+	if f.Event.Message == nil {
+		return nil
+	}
+	m := *f.Event.Message
+	m.StoredAt = f.writable(m.StoredAt)
+	m.ID, m.Topic = text.Clip(m.ID, maxID), text.Clip(m.Topic, maxName)
+	return &m
 }
 
 // rows are the evidence for a fault: what was seen, and what restricts it.

@@ -137,12 +137,18 @@ func (m *Monitor) Heard(ctx context.Context, h heartbeat.Heartbeat, sender strin
 	m.metrics.heartbeats.Inc()
 	err := m.store.AddHeartbeat(ctx, incident.Heartbeat{
 		Service: h.Service, Instance: h.Instance, At: h.At, Every: h.Interval, ReceivedAt: time.Now(),
-		Record: incident.Record(h.Switch), Sender: sender,
+		Record: incident.Record(h.Switch), Sender: sender, Messages: messagesOf(h.Messages),
 	})
 	if err != nil {
 		m.unheard.Warn(ctx, m.log, "heartbeat not stored", slog.String("service", text.Clip(h.Service, maxName)), slog.Any("error", err))
 	}
 	return err
+}
+
+func messagesOf(m heartbeat.Messages) incident.Messages {
+	return incident.Messages{
+		Table: m.Table, Waiting: m.Waiting, Oldest: m.Oldest, Parked: m.Parked, Dead: m.Dead, Undecided: m.Undecided, OldestDead: m.OldestDead,
+	}
 }
 
 // Describe implements prometheus.Collector.

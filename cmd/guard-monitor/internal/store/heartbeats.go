@@ -30,19 +30,23 @@ func (s *Store) AddHeartbeat(ctx context.Context, h incident.Heartbeat) error {
 		if err := addSwitch(ctx, tx, service, h); err != nil {
 			return err
 		}
-		r := h.Record
+		r, m := h.Record, h.Messages
 		_, err = tx.ExecContext(ctx, `
-			INSERT INTO heartbeats (service, instance, at, every, received_at, epoch, origin, target, settled, made_by, remaining, learned_at)
-			VALUES (?, ?, ?, ?, ?5, ?, ?, ?, ?, ?, ?, ?5)
+			INSERT INTO heartbeats (service, instance, at, every, received_at, epoch, origin, target, settled, made_by, remaining, learned_at,
+				messages, waiting, oldest, parked, dead, undecided, oldest_dead)
+			VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?5, ?12, ?13, ?14, ?15, ?16, ?17, ?18)
 			ON CONFLICT (service, instance) DO UPDATE SET
 				lag_before = received_at - at, at = excluded.at, every = excluded.every, received_at = excluded.received_at,
 				learned_at = CASE WHEN (epoch, target, settled) = (excluded.epoch, excluded.target, excluded.settled)
 					THEN learned_at ELSE excluded.learned_at END,
 				epoch = excluded.epoch, origin = excluded.origin, target = excluded.target, settled = excluded.settled,
-				made_by = excluded.made_by, remaining = excluded.remaining
+				made_by = excluded.made_by, remaining = excluded.remaining, messages = excluded.messages, waiting = excluded.waiting,
+				oldest = excluded.oldest, parked = excluded.parked, dead = excluded.dead, undecided = excluded.undecided,
+				oldest_dead = excluded.oldest_dead
 			WHERE excluded.received_at >= received_at`,
 			service, text.Clip(h.Instance, MaxText), micros(h.At), h.Every.Microseconds(), received,
-			r.Epoch, text.Clip(r.From, MaxText), text.Clip(r.To, MaxText), r.Settled, text.Clip(r.By, MaxText), r.Left.Microseconds())
+			r.Epoch, text.Clip(r.From, MaxText), text.Clip(r.To, MaxText), r.Settled, text.Clip(r.By, MaxText), r.Left.Microseconds(),
+			text.Clip(m.Table, MaxText), m.Waiting, m.Oldest.Microseconds(), m.Parked, m.Dead, m.Undecided, m.OldestDead.Microseconds())
 		return err
 	})
 }

@@ -23,6 +23,7 @@ func (h *Handler) apiRoutes(mux *http.ServeMux) {
 		"GET timeline":         listing((*query).timeline, st.Timeline, apiEntryOf),
 		"GET clusters":         h.apiClusters,
 		"GET services":         h.apiServices,
+		"GET messages":         h.apiMessages,
 		"GET silences":         listing((*query).page, st.AllSilences, apiSilenceOf),
 		"GET audit":            listing((*query).page, st.AuditLines, func(l store.AuditLine) store.AuditLine { return l }),
 		"POST silences":        h.addSilence,
@@ -102,6 +103,11 @@ func (h *Handler) apiEvent(ctx context.Context, _ *query, r *http.Request) (any,
 
 func (h *Handler) apiClusters(context.Context, *query, *http.Request) (any, error) {
 	return apiList[apiCluster]{convert(h.health(time.Now()), apiClusterOf)}, nil
+}
+
+func (h *Handler) apiMessages(ctx context.Context, _ *query, _ *http.Request) (any, error) {
+	list, err := h.messages(ctx, time.Now())
+	return apiList[apiMessages]{convert(list, apiMessagesOf)}, err
 }
 
 func (h *Handler) apiServices(ctx context.Context, q *query, _ *http.Request) (any, error) {

@@ -160,6 +160,17 @@ type apiService struct {
 
 func apiServiceOf(s serviceHealth) apiService { return apiService{s, s.Every.Seconds()} }
 
+type apiMessages struct {
+	sentMessages
+	Service    string  `json:"service"`
+	Oldest     float64 `json:"oldest_seconds"`
+	OldestDead float64 `json:"oldest_dead_seconds"`
+}
+
+func apiMessagesOf(m sentMessages) apiMessages {
+	return apiMessages{m, m.Service, m.Messages.Oldest.Seconds(), m.Messages.OldestDead.Seconds()}
+}
+
 type apiSilence struct {
 	incident.Silence
 	Active bool `json:"active"`

@@ -41,6 +41,8 @@ type overviewData struct {
 	Services  []serviceHealth     // in order of name
 	Known     int                 // services
 	Keepers   []incident.Keeper   // of the services that can switch
+	Sent      []sentMessages      // the worst first
+	Tables    int                 // of messages
 	Silent    int
 	Dead      int // letters
 	DeadKnown bool
@@ -96,6 +98,9 @@ func (h *Handler) findOverview(ctx context.Context, now time.Time) (*overviewDat
 	}
 	d.Known = len(d.Services)
 	d.Services, d.Keepers = d.Services[:min(d.Known, shownServices)], d.Keepers[:min(len(d.Keepers), shownServices)]
+	if err := h.findMessages(ctx, &d, now); err != nil {
+		return nil, err
+	}
 	d.Clusters = h.health(now)
 	d.Dead, d.DeadKnown = h.cfg.deadLetters()
 	in := h.cfg.intake()

@@ -69,6 +69,7 @@ type Store interface {
 	Heartbeats(ctx context.Context) ([]incident.Heartbeat, error)
 	Switching(ctx context.Context) ([]incident.Heartbeat, error)
 	Switches(ctx context.Context, since time.Time) ([]incident.Switch, error)
+	Messages(ctx context.Context) ([]incident.Messages, error)
 	AllSilences(ctx context.Context, p store.Page) ([]incident.Silence, error)
 	AuditLines(ctx context.Context, p store.Page) ([]store.AuditLine, error)
 

@@ -50,6 +50,12 @@ var causes = map[incident.Cause]cause{
 	incident.CommitLost: {"the database lost commits", phrase{"Commits lost", "提交丢失"},
 		phrase{"The database lacks commits that it had acknowledged: a failover lost them, or a backup was restored.", "数据库缺少其已确认的提交：故障转移丢失了它们，或恢复了备份。"},
 		phrase{"Find out whether the database failed over, restarted or was restored at that time. Keep the former server's data: it may still have these commits. Then find the requests between the two times in the service's log, and settle or repeat them: their callers were told that they took effect.", "查明当时数据库是否发生了故障转移、重启或恢复。保留原服务器的数据：其中可能仍有这些提交。然后在服务日志中找出这两个时间之间的请求，并逐一核定或重做：其调用者已被告知请求已生效。"}},
+	incident.DeadLetter: {"messages were rejected and wait for a decision", phrase{"Dead letter", "死信"},
+		phrase{"A route rejected a message that an operation had sent. It waits, and the other messages of its key wait behind it.", "路由拒绝了操作所发送的消息。该消息在等待，同一键的其他消息排在其后。"},
+		phrase{"List the dead letters with belay-messages list, which shows why each was rejected. Correct the cause, then run belay-messages retry ID; or run belay-messages drop ID if the message shall never be sent.", "用 belay-messages list 列出死信，其中说明每条被拒绝的原因。消除原因后运行 belay-messages retry ID；若该消息不应再发送，则运行 belay-messages drop ID。"}},
+	incident.Undecided: {"messages may or may not have taken effect", phrase{"Message undecided", "消息待裁定"},
+		phrase{"A message was not accepted within the time in which it may be sent. It may have taken effect, and the other messages of its key wait behind it.", "消息未能在允许发送的时间内被接受。它可能已经生效，同一键的其他消息排在其后。"},
+		phrase{"Ask the called service whether it has done what the message asks for, by the message's id. If it has, run belay-messages drop ID. If it certainly has not, run belay-messages -undecided retry ID. Then find out why it did not answer in time.", "用消息 ID 向被调用的服务查询是否已执行。若已执行，运行 belay-messages drop ID；若确定没有执行，运行 belay-messages -undecided retry ID。然后查明其未及时应答的原因。"}},
 	incident.HeartbeatSilent: {"the service no longer reports", phrase{"Heartbeat silent", "心跳中断"},
 		phrase{"The service reports nothing, not even that it lives.", "服务没有任何上报，连存活也不上报。"},
 		phrase{"Look whether the service runs and reaches its broker: as long as it is silent, its lock failures may go unseen.", "检查服务是否在运行并能连上消息代理：在其静默期间，锁故障可能不被察觉。"}},
@@ -62,7 +68,7 @@ var causes = map[incident.Cause]cause{
 func (l Lang) Cause(c incident.Cause) string { return l.say(causes[c].name, string(c)) }
 
 // reported are the causes that an event itself reports, or that are none: these are sure.
-var reported = []incident.Cause{incident.Unreachable, incident.UnknownCommit, incident.CommitLost, incident.HeartbeatSilent, incident.Unknown}
+var reported = []incident.Cause{incident.Unreachable, incident.UnknownCommit, incident.CommitLost, incident.DeadLetter, incident.Undecided, incident.HeartbeatSilent, incident.Unknown}
 
 // because is the cause of an incident as it ends the first line of an alert.
 func because(i *incident.Incident) string {

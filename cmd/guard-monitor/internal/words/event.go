@@ -12,9 +12,9 @@ import (
 // Event says to a person on call what an event means.
 func (l Lang) Event(ev notify.Event) string {
 	s := l.sentence("key", quote(ev.Key), "who", l.reporter(ev), "at", moment(ev.CaughtAt), "row", l.row(ev), "became", l.say(became[ev.Outcome], ""),
-		"first", l.first(ev), "n", strconv.Itoa(ev.Count), "verdict", quote(string(ev.Verdict)), "lost", l.lost(ev.Lost))
+		"first", l.first(ev), "n", strconv.Itoa(ev.Count), "verdict", quote(string(ev.Verdict)), "lost", l.lost(ev.Lost), "letter", l.letter(ev.Message), "others", number(int64(ev.Count-1)))
 	s.happened(ev)
-	s.add(".", "。").addIf(ev.Count > 1 && !endsOutage(ev) && ev.Verdict != notify.VerdictUnavailable && ev.Verdict != notify.VerdictCommitLost,
+	s.add(".", "。").addIf(ev.Count > 1 && !endsOutage(ev) && ev.Verdict != notify.VerdictUnavailable && ev.Verdict != notify.VerdictCommitLost && ev.Verdict != notify.VerdictDeadLetter,
 		" This happened {n} times in a burst.", "在一次突发中发生了 {n} 次。")
 	return s.String() + l.whose(ev)
 }
@@ -36,6 +36,13 @@ func (s *sentence) happened(ev notify.Event) {
 	case v == notify.VerdictCommitLost:
 		s.addIf(ev.Count == 1, "The database lacks 1 commit of {who} that it had acknowledged{lost}, noticed at {at}", "数据库缺少 {who}的 1 个已确认的提交{lost}，于 {at} 发现").
 			addIf(ev.Count != 1, "The database lacks {n} commits of {who} that it had acknowledged{lost}, noticed at {at}", "数据库缺少 {who}的 {n} 个已确认的提交{lost}，于 {at} 发现")
+	case v == notify.VerdictDeadLetter:
+		undecided := ev.Message != nil && ev.Message.Undecided
+		s.addIf(undecided, "{letter} of {who} was not accepted in time, and may have taken effect, noticed at {at}", "{who}的{letter}未及时被接受，可能已经生效，于 {at} 发现").
+			addIf(!undecided, "{letter} of {who} was rejected at {at}", "{who}的{letter}于 {at} 被拒绝").
+			addIf(ev.Count > 1, ", and {others} more of its topic", "，同主题另有 {others} 条").
+			addIf(ev.Key != "", "; the messages of key {key} wait until somebody decides", "；键 {key} 的消息等待人工裁定").
+			addIf(ev.Key == "", "; it waits until somebody decides", "；等待人工裁定")
 	case v == notify.VerdictDegraded && !endsOutage(ev):
 		s.add("{who} began to work without the lock at {at} because it could not be asked{first}; until it can, only the database guards the data",
 			"{who}于 {at} 因无法询问锁而开始在没有锁的情况下工作{first}；在恢复之前，仅由数据库保护数据")
@@ -63,6 +70,15 @@ func (l Lang) lost(c *notify.LostCommits) string {
 		addIf(c.Now == c.Server, ", which was restarted", "，其后该服务器重启").
 		addIf(c.Now != c.Server, "; the server is {now} now", "；现在的服务器是 {now}").
 		add("", "）").String()
+}
+
+// letter names a message that became a dead letter.
+func (l Lang) letter(m *notify.DeadLetter) string {
+	if m == nil {
+		return l.of("A message", "一条消息")
+	}
+	return l.sentence("id", quote(m.ID), "topic", quote(m.Topic), "tries", l.count(int64(m.Attempts), "time"), "stored", moment(m.StoredAt)).
+		add("Message {id} (topic {topic}, stored at {stored}, tried {tries})", "消息 {id}（主题 {topic}，存储于 {stored}，已尝试 {tries} 次）").String()
 }
 
 func endsOutage(ev notify.Event) bool {

@@ -40,6 +40,9 @@ func TestEvent(t *testing.T) {
 		"commit_lost": `The database lacks 12 commits of orders (instance orders-7d9f/1) that it had acknowledged ` +
 			`between 2026-11-21 09:29:49.250 UTC and 2026-11-21 09:29:50.250 UTC on "10.0.0.21:5432 7396528941283746510 00000001"; ` +
 			`the server is "10.0.0.22:5432 7396528941283746510 00000002" now, noticed at 2026-11-21 09:30:07.250 UTC.`,
+		"dead_letter": `Message "0199a1b2-aaaa-7e5f-8a6b-7c8d9e0f1a2b" (topic "mail", stored at 2026-11-20 09:30:07.250 UTC, tried 31 times) ` +
+			`of orders (instance orders-7d9f/1) was not accepted in time, and may have taken effect, noticed at 2026-11-21 09:30:07.250 UTC; ` +
+			`the messages of key "order:20" wait until somebody decides.`,
 		"degraded": `orders (instance orders-7d9f/1) can ask the lock again, noticed at 2026-11-21 09:30:07.250 UTC; ` +
 			`without it, guarded by the database alone, first on key "order:2026-0042", operations committed: 12. ` +
 			`The lock was kept on 10.0.0.11:6379 (slot 8461).`,
@@ -151,7 +154,7 @@ func TestEventZeroEvent(t *testing.T) {
 }
 
 func FuzzEvent(f *testing.F) {
-	for _, verdict := range []string{"overlap", "lost", "unknown_commit", "degraded", "unavailable", "commit_lost"} {
+	for _, verdict := range []string{"overlap", "lost", "unknown_commit", "degraded", "unavailable", "commit_lost", "dead_letter"} {
 		b, err := example(f, verdict).MarshalJSON()
 		if err != nil {
 			f.Fatal(err)

@@ -118,7 +118,7 @@ var (
 
 // report says what an event says that was caught at a time.
 func (l Lang) report(r incident.Report, at time.Time) string {
-	s := l.sentence("key", quote(r.Key), "service", quote(r.Service), "n", l.count(r.Count, "commit"), "lost", l.lost(r.Lost), "outcome", l.say(outcomes[r.Outcome], string(r.Outcome)),
+	s := l.sentence("key", quote(r.Key), "service", quote(r.Service), "n", l.count(r.Count, "commit"), "lost", l.lost(r.Lost), "letter", l.letter(r.Message), "others", number(r.Count-1), "outcome", l.say(outcomes[r.Outcome], string(r.Outcome)),
 		"granted", clock(r.Granted), "node", name(r.Place.Node), "slot", strconv.Itoa(r.Place.Slot), "entry", quote(r.Place.Entry),
 		"ttl", r.TTL.String(), "held", at.Sub(r.Granted).Round(time.Millisecond).String(),
 		"deadline", clock(r.Deadline), "late", at.Sub(r.Deadline).Round(time.Millisecond).String())
@@ -127,6 +127,12 @@ func (l Lang) report(r incident.Report, at time.Time) string {
 		s.add("the database did not answer the COMMIT of key {key}, so nobody knows whether it took effect; that the lock failed is not known", "数据库未应答键 {key} 的 COMMIT，因此无人知道它是否生效；锁是否失效也不得而知")
 	case r.Verdict == notify.VerdictCommitLost:
 		s.add("{service} missed {n} in two looks ten seconds apart{lost}", "{service} 在相隔十秒的两次查找中都未找到 {n} 个提交{lost}")
+	case r.Verdict == notify.VerdictDeadLetter:
+		undecided := r.Message != nil && r.Message.Undecided
+		s.addIf(undecided, "{letter} of {service} was not accepted in time, and may have taken effect", "{service} 的{letter}未及时被接受，可能已经生效").
+			addIf(!undecided, "{letter} of {service} was rejected", "{service} 的{letter}被拒绝").
+			addIf(r.Count > 1, ", and {others} more of its topic", "，同主题另有 {others} 条").
+			addIf(r.Key != "", "; the messages of key {key} wait", "；键 {key} 的消息在等待")
 	case r.Verdict == notify.VerdictDegraded && r.Outcome == notify.OutcomeUnknown:
 		s.add("{service} began to work without the lock, since Redis could not be asked", "{service} 因无法询问 Redis 而开始在没有锁的情况下工作")
 	case r.Verdict == notify.VerdictDegraded:

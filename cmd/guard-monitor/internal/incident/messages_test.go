@@ -1,0 +1,80 @@
+package incident_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
+	"github.com/belaygo/belay/notify"
+)
+
+// letter changes an event to that of a dead letter.
+func letter(id string, undecided bool) func(*notify.Event) {
+	return func(ev *notify.Event) {
+		*ev = notify.Event{
+			ID: ev.ID, Service: ev.Service, Instance: ev.Instance, Key: ev.Key, CaughtAt: ev.CaughtAt, Count: 1,
+			Verdict: notify.VerdictDeadLetter, Outcome: notify.OutcomeCommitted,
+			Message: &notify.DeadLetter{ID: id, Topic: "mail", StoredAt: ev.CaughtAt, Undecided: undecided},
+		}
+	}
+}
+
+// count sends a heartbeat that counts messages.
+func (b *bench) count(instance string, dead, undecided int) {
+	b.t.Helper()
+	h := incident.Heartbeat{
+		Service: "orders", Instance: instance, At: b.now, ReceivedAt: b.now, Every: 10 * time.Second,
+		Messages: incident.Messages{Table: "shop.belay_message", Waiting: dead, Dead: dead, Undecided: undecided},
+	}
+	if err := b.store.AddHeartbeat(b.t.Context(), h); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// Dead letters are an incident, and undecided ones another, that is critical. Each has a row for each
+// message, and lasts until a heartbeat, sent after its last event, counts no such message.
+func TestDeadLetters(t *testing.T) {
+	b := newBench(t)
+	b.send("a", letter("m1", false))
+	b.send("b", letter("m2", false))
+	b.send("c", letter("m3", true))
+	b.round(0)
+	states := func(dead, undecided incident.State) {
+		t.Helper()
+		for _, i := range b.incidents(2) {
+			want, rows, severity := dead, 2, "warning"
+			if i.Cause == incident.Undecided {
+				want, rows, severity = undecided, 1, "critical"
+			}
+			if i.State != want || len(i.Evidence) != rows || i.Severity() != severity || i.Confidence != incident.High || i.Effect.Unknown+i.Effect.Failures != 0 {
+				t.Errorf("%s is %s, want %s: %+v", i.Cause, i.State, want, i)
+			}
+		}
+	}
+	b.count("1", 0, 0) // it may have been counted before
+	b.round(time.Second)
+	states(incident.New, incident.New)
+	goesOn := func(d time.Duration, dead, undecided int) {
+		for range d / (10 * time.Second) {
+			b.count("1", dead, undecided)
+			b.round(10 * time.Second)
+		}
+	}
+	goesOn(time.Hour, 3, 1)
+	states(incident.New, incident.New)
+	goesOn(30*time.Second, 1, 1) // the rejected ones are settled
+	states(incident.Resolved, incident.New)
+	goesOn(30*time.Second, 0, 0)
+	states(incident.Resolved, incident.Resolved)
+}
+
+// A service whose heartbeats count no messages leaves an incident to its age.
+func TestDeadLettersThatNobodyCounts(t *testing.T) {
+	b := newBench(t)
+	b.send("a", letter("m1", true))
+	b.round(0)
+	b.pass(9 * time.Minute)
+	wantState(t, b.incidents(1)[0], incident.New)
+	b.pass(2 * time.Minute)
+	wantState(t, b.incidents(1)[0], incident.Resolved)
+}
