@@ -237,7 +237,8 @@ func (b *Belay) openPublisher(ctx context.Context, cfg *Config) error {
 		}
 	}
 	b.Outbox, err = outbox.New(cfg.DB, outbox.Config{
-		Name: cfg.Name, Service: cfg.Service, Instance: cfg.Guard.Instance, Relay: to, Logger: cfg.Logger, Switch: switchOf(cfg.Engine),
+		Name: cfg.Name, Service: cfg.Service, Instance: cfg.Guard.Instance, Relay: to, Logger: cfg.Logger,
+		Switch: switchOf(cfg.Engine), Messages: messagesOf(*cfg),
 	})
 	if err != nil {
 		return err
@@ -275,7 +276,10 @@ func (b *Belay) openMessages(ctx context.Context, cfg Config) (err error) {
 			return err
 		}
 	}
-	b.Messages, err = relay.New(cfg.DB, relay.Config{Name: cfg.Name, Routes: cfg.Messages, Logger: cfg.Logger})
+	b.Messages, err = relay.New(cfg.DB, relay.Config{
+		Name: cfg.Name, Routes: cfg.Messages, Logger: cfg.Logger,
+		Service: cfg.Service, Instance: cfg.Guard.Instance, Publisher: cfg.Publisher,
+	})
 	if err != nil {
 		return err
 	}

@@ -2,14 +2,13 @@ package guard
 
 import (
 	"context"
-	"runtime/debug"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/belaygo/belay/internal/background"
+	"github.com/belaygo/belay/internal/library"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/notify"
 )
@@ -31,7 +30,7 @@ func (r *reporter) event(ctx context.Context, v notify.Verdict, o notify.Outcome
 		Key:      key,
 		CaughtAt: time.Now(),
 		Count:    1,
-		Library:  libraryVersion(),
+		Library:  library.Version(),
 		Trace:    r.trace(ctx),
 	}
 	if parts := strings.Split(ev.Trace.Parent, "-"); len(parts) == 4 {
@@ -76,21 +75,3 @@ func detached(ctx context.Context, d time.Duration) (context.Context, context.Ca
 func place(p lock.Place) notify.Place {
 	return notify.Place{Node: p.Node, Slot: p.Slot, Entry: p.Entry}
 }
-
-// libraryVersion is the version of this module that the program was built with.
-var libraryVersion = sync.OnceValue(func() string {
-	const path = "github.com/belaygo/belay"
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	if info.Main.Path == path {
-		return info.Main.Version
-	}
-	for _, m := range info.Deps {
-		if m.Path == path {
-			return m.Version
-		}
-	}
-	return "unknown"
-})

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/belaygo/belay/internal/background"
+	"github.com/belaygo/belay/notify"
 )
 
 // Config sets up a Relay. Routes are required.
@@ -19,6 +20,11 @@ type Config struct {
 	// Routes are the ways out, at most one for each topic. A message whose topic has no
 	// route waits, and its followers do, until a relay has one.
 	Routes []Route
+	// Publisher gets an event for each message that becomes a dead letter; an outbox.Outbox loses
+	// none. The caller closes the Relay before it. Defaults to nil: they are logged.
+	Publisher notify.Publisher
+	// Service and Instance are the sender of these events. Service is required with a Publisher.
+	Service, Instance string
 	// Logger gets messages that are not accepted, and failures of the database. Defaults to
 	// slog.Default().
 	Logger *slog.Logger
@@ -79,6 +85,12 @@ func (c Config) withDefaults() Config {
 func (c Config) validate() error {
 	if !utf8.ValidString(c.Name) {
 		return fmt.Errorf("relay: Name %q is not UTF-8", c.Name)
+	}
+	if !utf8.ValidString(c.Service) || !utf8.ValidString(c.Instance) {
+		return fmt.Errorf("relay: Service %q or Instance %q is not UTF-8", c.Service, c.Instance)
+	}
+	if c.Publisher != nil && c.Service == "" {
+		return errors.New("relay: Config has a Publisher and no Service")
 	}
 	if len(c.Routes) == 0 {
 		return errors.New("relay: Routes are missing")

@@ -27,6 +27,8 @@ type loop struct {
 	lanes   *lanes
 	window  *window
 	courier courier
+	// reporter publishes an event for each dead letter; nil without a publisher.
+	reporter *reporter
 
 	ctx     context.Context // ends when the calls under way are to end
 	stop    context.CancelFunc

@@ -57,6 +57,7 @@ func newLoop(closing context.Context, cfg Config, t table, m *metrics) *loop {
 		backoff:  wait.Backoff{Min: minPause, Max: maxPause},
 	}
 	l.ctx, l.stop = context.WithCancel(context.Background())
+	l.reporter = newReporter(l.ctx, cfg)
 	routes := make(map[string]Route, len(cfg.Routes))
 	for _, r := range cfg.Routes {
 		routes[r.Topic] = r

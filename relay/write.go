@@ -86,6 +86,7 @@ func (l *loop) park() error {
 			return err
 		}
 		for _, f := range part {
+			l.reporter.add(f)
 			l.window.release(f.row)
 			q := l.window.queues[f.sum]
 			q.failed = false

@@ -91,6 +91,22 @@ var messageMutants = []mutant{
 		tests: "relay TestReadHasOneTime",
 	},
 	{
+		name:  "dead-letter-is-not-reported",
+		loses: "Nobody learns of a message that waits for a decision.",
+		file:  "relay/write.go",
+		old:   "\t\t\tl.reporter.add(f)\n",
+		new:   "",
+		tests: "relay TestDeadLetterIsReported TestManyDeadLetters",
+	},
+	{
+		name:  "changed-body-is-rejected",
+		loses: "A message of Belay's own that comes again with another body goes to the dead letters, though it has taken effect.",
+		file:  "inbox/amqpinbox/amqpinbox.go",
+		old:   "\t\tm.Body = nil\n",
+		new:   "",
+		tests: "inbox/amqpinbox TestChangedBody",
+	},
+	{
 		name:  "locked-row-keeps-all",
 		loses: "While somebody holds the lock of one message, the others are sent again and again by one relay after the other.",
 		file:  "relay/write.go",

@@ -152,7 +152,7 @@ func TestMessage(t *testing.T) {
 	}
 	d := take(t, url, "sales")[0]
 	if d.MessageId != "1" || d.Type != "sales" || d.ContentType != "application/json" || d.DeliveryMode != amqp.Persistent ||
-		d.Timestamp.Unix() != 1_800_000_000 || d.Headers["belay-key"] != "item:7" || d.Headers["a"] != "é" || string(d.Body) != "{}" {
+		d.Timestamp.Unix() != 1_800_000_000 || d.Headers["belay-key"] != "item:7" || d.Headers["belay-message"] != "1" || d.Headers["a"] != "é" || string(d.Body) != "{}" {
 		t.Errorf("arrived: %+v", d)
 	}
 }

@@ -11,7 +11,8 @@
 // mandatory: if no queue is bound for it, the broker returns it, and the relay tries it again. It
 // is accepted when the broker has confirmed it: a durable queue has it on disk, and a quorum
 // queue on a majority. The MessageId is the message's id, by which package amqpinbox lets it take
-// effect once. The header belay-key is the message's key.
+// effect once. The header belay-key is the message's key, and belay-message its id: by that amqpinbox
+// knows that no other message has the id, whatever its body is.
 //
 // Messages are sent together on one channel of one connection; the relay keeps those of one key
 // apart. So a message that is returned or refused is not overtaken by others of its key. In the

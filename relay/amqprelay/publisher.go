@@ -93,6 +93,7 @@ func (p *Publisher) encode(m relay.Message) (amqp.Publishing, error) {
 	if m.Key != "" {
 		headers["belay-key"] = m.Key
 	}
+	headers[rabbit.MessageHeader] = m.ID
 	return amqp.Publishing{
 		Headers:      headers,
 		ContentType:  rabbit.Short(m.Headers["content-type"]),

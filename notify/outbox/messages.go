@@ -1,0 +1,43 @@
+package outbox
+
+import (
+	"context"
+	"time"
+
+	"github.com/belaygo/belay/internal/background"
+	"github.com/belaygo/belay/internal/heartbeat"
+)
+
+// Messages is what waits in the tables of the messages that a process sends, as in a relay.Backlog.
+type Messages struct {
+	Table      string        // with its database
+	Waiting    int           // messages
+	Oldest     time.Duration // age of the oldest whose key has no dead letter
+	Parked     int           // keys that wait, since a message was not accepted
+	Dead       int           // dead letters
+	Undecided  int           // dead letters that may have taken effect
+	OldestDead time.Duration // since when there are dead letters
+}
+
+// messages counts the messages. If that fails, it returns the zero Messages, because without a
+// heartbeat the process would seem dead.
+func (h *heart) messages(ctx context.Context) heartbeat.Messages {
+	if h.cfg.Messages == nil {
+		return heartbeat.Messages{}
+	}
+	ctx, cancel := context.WithTimeout(ctx, countTimeout)
+	defer cancel()
+	var m heartbeat.Messages
+	err := background.Do(h.cfg.Logger, "count messages", func() error {
+		counted, err := h.cfg.Messages(ctx)
+		if m = heartbeat.Messages(counted); err != nil {
+			return err
+		}
+		return m.Validate()
+	})
+	if err != nil {
+		h.cfg.Logger.Debug("a heartbeat is sent without the number of messages", "error", err)
+		return heartbeat.Messages{}
+	}
+	return m
+}
