@@ -41,7 +41,8 @@ type Message struct {
 	// without an id is rejected.
 	ID string
 	// Body is compared: a message with a known id and another body is rejected. nil is
-	// not compared.
+	// not compared. Leave it nil for messages of guard.Send: their ids are unique, and an operation that
+	// runs again, as after a lost commit, may send another body under the id of its first run.
 	Body []byte
 	// Redelivered is set if the broker may have delivered the message before. Handle then
 	// first reads, without a lock, whether it has taken effect.

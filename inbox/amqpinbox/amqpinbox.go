@@ -27,6 +27,7 @@ import (
 
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/inbox"
+	"github.com/belaygo/belay/internal/rabbit"
 	"github.com/belaygo/belay/internal/wait"
 )
 
@@ -114,7 +115,17 @@ func (s server) try(ctx context.Context, d amqp.Delivery) (inbox.Decision, error
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
 	op := func(ctx context.Context, tx *gorm.DB) error { return s.cfg.Handle(ctx, tx, d) }
-	return s.cfg.Inbox.Handle(ctx, inbox.Message{ID: s.cfg.ID(d), Body: d.Body, Redelivered: d.Redelivered}, op, s.cfg.Options(d)...)
+	return s.cfg.Inbox.Handle(ctx, s.message(d), op, s.cfg.Options(d)...)
+}
+
+// message returns a delivery for the Inbox. The bodies of Belay's own messages are not compared: see
+// inbox.Message.
+func (s server) message(d amqp.Delivery) inbox.Message {
+	m := inbox.Message{ID: s.cfg.ID(d), Body: d.Body, Redelivered: d.Redelivered}
+	if d.Headers[rabbit.MessageHeader] == m.ID {
+		m.Body = nil
+	}
+	return m
 }
 
 // settle answers the broker with the decision about a message. One that was not done when ctx ended

@@ -149,6 +149,29 @@ func TestServe(t *testing.T) {
 	}
 }
 
+// TestChangedBody: a message of Belay's own that comes again with another body, as after a deploy of its
+// producer, has taken effect. One of another producer, or one that only names itself so, is rejected.
+func TestChangedBody(t *testing.T) {
+	t.Parallel()
+	b := newBank(t)
+	b.cfg.Workers = 1
+	send := func(id, header, body string) {
+		testdb.WantNil(t, b.ch.PublishWithContext(t.Context(), "", queue, false, false, amqp.Publishing{
+			MessageId: id, Headers: amqp.Table{"belay-message": header}, Body: []byte(body), DeliveryMode: amqp.Persistent,
+		}))
+	}
+	send("a", "a", `{"v":1}`)
+	send("a", "a", `{"v":2,"new":true}`)
+	send("b", "another", "b")
+	send("b", "another", "changed")
+	_, stop := b.serve()
+	testwait.Until(t, "all are settled", func() bool { return b.left(queue) == 0 && b.left(dead) == 1 })
+	testdb.WantNil(t, stop())
+	if got := b.cents(); got != 2 {
+		t.Errorf("%d cents, want 2", got)
+	}
+}
+
 // TestRedelivery: a message that was handled, but not acknowledged, is delivered again and
 // has no second effect.
 func TestRedelivery(t *testing.T) {

@@ -10,6 +10,9 @@ const (
 	HeartbeatKey = "heartbeat"     // routing key of heartbeats
 )
 
+// MessageHeader is the header of a message of package relay, with the message's id.
+const MessageHeader = "belay-message"
+
 // EventKey returns the routing key of events with the given verdict.
 func EventKey(verdict string) string { return "event." + verdict }
 
