@@ -18,6 +18,7 @@ import (
 	"github.com/belaygo/belay/internal/dbtx/catalogue"
 	"github.com/belaygo/belay/internal/instance"
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/redislock"
 	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/notify/outbox"
@@ -51,7 +52,7 @@ type Config struct {
 	RedisOptions *redis.UniversalOptions
 	// Engine keeps the locks in place of Redis. It stays the caller's to close. Where it is a
 	// switchlock.Engine, heartbeats report which engine keeps the locks.
-	Engine lock.Engine
+	Engine lockengine.Engine
 	// AMQP is the URL of the RabbitMQ to which lock failures are published. They wait
 	// in the table belay_outbox of DB until it has them; Open creates the table if it
 	// is missing.

@@ -24,7 +24,7 @@ import (
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/memlock"
 	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/once"
@@ -229,7 +229,7 @@ func TestOpenWithParts(t *testing.T) {
 	b := open(t, cfg)
 	err := b.Guard.Do(t.Context(), "k", func(ctx context.Context, _ *gorm.DB) error {
 		holder, err := engine.Inspect(ctx, "k")
-		return errors.Join(err, engine.Release(ctx, lock.Request{Key: "k", Owner: holder.Owner})) // lost
+		return errors.Join(err, engine.Release(ctx, lockengine.Request{Key: "k", Owner: holder.Owner})) // lost
 	})
 	if err != nil || len(published) != 1 || published[0].Service != "shop" || published[0].Instance != "a" {
 		t.Errorf("error %v, events %+v", err, published)
@@ -291,7 +291,7 @@ func TestOpenWithMonitor(t *testing.T) {
 	})
 	err := b.Guard.Do(t.Context(), "k", func(ctx context.Context, _ *gorm.DB) error {
 		holder, err := engine.Inspect(ctx, "k")
-		return errors.Join(err, engine.Release(ctx, lock.Request{Key: "k", Owner: holder.Owner})) // lost
+		return errors.Join(err, engine.Release(ctx, lockengine.Request{Key: "k", Owner: holder.Owner})) // lost
 	})
 	testdb.WantNil(t, err)
 	registry := prometheus.NewPedanticRegistry()

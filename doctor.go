@@ -7,7 +7,7 @@ import (
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/internal/doctor"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/once"
 	"github.com/belaygo/belay/relay"
 )
@@ -100,7 +100,7 @@ func (b *Belay) diagnoseLocks(ctx context.Context) (found []Finding) {
 	switch engine := b.Locker.Engine().(type) {
 	case doctor.Diagnoser:
 		found = append(found, engine.Diagnose(ctx)...)
-	case lock.Pinger:
+	case lockengine.Pinger:
 		if err := engine.Ping(ctx); err != nil {
 			found = append(found, doctor.RedisServer.Failed("the engine", err))
 		}

@@ -1,14 +1,14 @@
 package belay
 
 import (
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/switchlock"
 	"github.com/belaygo/belay/notify/outbox"
 )
 
 // switchOf returns the source of the heartbeats' switch, or nil if e is no
 // switchlock.Engine, nor a struct that embeds one.
-func switchOf(e lock.Engine) func() outbox.Switch {
+func switchOf(e lockengine.Engine) func() outbox.Switch {
 	engine, ok := e.(interface{ State() switchlock.State })
 	if !ok {
 		return nil

@@ -10,7 +10,7 @@ import (
 
 	"github.com/belaygo/belay"
 	"github.com/belaygo/belay/internal/testdb"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/memlock"
 	"github.com/belaygo/belay/lock/sqllock"
 	"github.com/belaygo/belay/lock/switchlock"
@@ -43,7 +43,7 @@ func TestSwitchIsReported(t *testing.T) {
 	source, err := sqllock.NewSource(pool, sqllock.SQLite, "shop")
 	testdb.WantNil(t, err)
 	engine, err := switchlock.New(switchlock.Config{
-		Source: source, Engines: map[string]lock.Engine{"a": memlock.New(), "b": memlock.New()}, First: "a",
+		Source: source, Engines: map[string]lockengine.Engine{"a": memlock.New(), "b": memlock.New()}, First: "a",
 		Lease: 500 * time.Millisecond, TTL: 500 * time.Millisecond,
 	})
 	testdb.WantNil(t, err)

@@ -10,6 +10,7 @@ import (
 	"github.com/belaygo/belay/internal/fail"
 	"github.com/belaygo/belay/internal/wait"
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -129,8 +130,8 @@ func (s *keySet) hurried(ctx, waited context.Context) bool {
 // key was short. Wait bounds the wait for a key, not the time that an engine has: the caller
 // goes on as one that does not wait.
 func unheard(err error, took time.Duration) bool {
-	_, held := errors.AsType[*lock.HeldError](err)
-	asked := errors.Is(err, lock.ErrNoAnswer) || errors.Is(err, lock.ErrNotSent) || errors.Is(err, lock.ErrRefused)
+	_, held := errors.AsType[*lockengine.HeldError](err)
+	asked := errors.Is(err, lockengine.ErrNoAnswer) || errors.Is(err, lockengine.ErrNotSent) || errors.Is(err, lockengine.ErrRefused)
 	return !held && errors.Is(err, context.DeadlineExceeded) && (took < hesitation || !asked)
 }
 
@@ -139,7 +140,7 @@ func unheard(err error, took time.Duration) bool {
 // an outage otherwise.
 func unanswered(ctx context.Context, err error, took time.Duration) bool {
 	late := ended(ctx) && !errors.Is(ctx.Err(), context.Canceled)
-	return late && errors.Is(err, lock.ErrNoAnswer) && took >= hesitation
+	return late && errors.Is(err, lockengine.ErrNoAnswer) && took >= hesitation
 }
 
 // errNoLock: ctx carries a lease that is no more than a place in the local queue.
@@ -147,17 +148,17 @@ var errNoLock = errors.New("the context's lease is not of a lock")
 
 // refusal is the lock's error in Do's words. ctx is the caller's.
 func refusal(ctx context.Context, err error) error {
-	var held *lock.HeldError
+	var held *lockengine.HeldError
 	switch {
 	case errors.As(err, &held) && ended(ctx):
 		return fmt.Errorf("%w: %w", ErrBusy, err)
 	case held != nil: // our own limit ended the wait, not the caller
 		return fmt.Errorf("%w: %w", ErrBusy, held)
-	case errors.Is(err, lock.ErrMarked):
+	case errors.Is(err, lockengine.ErrMarked):
 		return fmt.Errorf("%w: %w", ErrDuplicate, err)
 	case errors.Is(err, lock.ErrClosed):
 		return fmt.Errorf("%w: %w", ErrClosed, err)
-	case errors.Is(err, lock.ErrInvalidKey), errors.Is(err, lock.ErrUnusable), ended(ctx):
+	case errors.Is(err, lock.ErrInvalidKey), errors.Is(err, lockengine.ErrUnusable), ended(ctx):
 		return err
 	}
 	return fmt.Errorf("%w: %w", ErrUnavailable, notRunError(err))

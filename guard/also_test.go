@@ -16,6 +16,7 @@ import (
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/memlock"
 	"github.com/belaygo/belay/notify"
 )
@@ -107,19 +108,19 @@ func TestTransfersBetweenAll(t *testing.T) {
 
 // orderly notes the keys in the order in which they are acquired.
 type orderly struct {
-	lock.Engine
+	lockengine.Engine
 	mu   sync.Mutex
 	keys []string
 }
 
-func (o *orderly) Acquire(ctx context.Context, r lock.Request, ttl time.Duration) (lock.Grant, error) {
+func (o *orderly) Acquire(ctx context.Context, r lockengine.Request, ttl time.Duration) (lockengine.Grant, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.keys = append(o.keys, r.Key)
 	return o.Engine.Acquire(ctx, r, ttl)
 }
 
-func (e *env) guardOn(engine lock.Engine, cfg guard.Config) *guard.Guard {
+func (e *env) guardOn(engine lockengine.Engine, cfg guard.Config) *guard.Guard {
 	e.t.Helper()
 	locker, err := lock.New(engine, lock.Config{})
 	wantNil(e.t, err)
@@ -167,7 +168,7 @@ func TestBusyKeyGivesAllBack(t *testing.T) {
 				wantNil(e.t, peer.Do(bg, accountKey(busy), func(context.Context, *gorm.DB) error {
 					err := move(bg, e, 1, 2, opts...)
 					wantIs(e.t, err, guard.ErrBusy)
-					var held *lock.HeldError
+					var held *lockengine.HeldError
 					if !errors.As(err, &held) || held.Key != accountKey(busy) {
 						e.t.Errorf("%s: error is %v, want one that names key %d", name, err, busy)
 					}

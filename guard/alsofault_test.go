@@ -14,6 +14,7 @@ import (
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -169,12 +170,12 @@ func TestLockIsBackWhileWaiting(t *testing.T) {
 
 // leaving is an engine that does not return from what it is told to leave.
 type leaving struct {
-	lock.Engine
+	lockengine.Engine
 	acquire, release atomic.Pointer[string] // the key
 	leave            func()
 }
 
-func (l *leaving) Acquire(ctx context.Context, r lock.Request, ttl time.Duration) (lock.Grant, error) {
+func (l *leaving) Acquire(ctx context.Context, r lockengine.Request, ttl time.Duration) (lockengine.Grant, error) {
 	g, err := l.Engine.Acquire(ctx, r, ttl)
 	if key := l.acquire.Swap(nil); key != nil {
 		if *key == r.Key {
@@ -185,7 +186,7 @@ func (l *leaving) Acquire(ctx context.Context, r lock.Request, ttl time.Duration
 	return g, err
 }
 
-func (l *leaving) Release(ctx context.Context, r lock.Request) error {
+func (l *leaving) Release(ctx context.Context, r lockengine.Request) error {
 	if key := l.release.Load(); key != nil && *key == r.Key && l.release.CompareAndSwap(key, nil) {
 		l.leave()
 	}
@@ -228,17 +229,17 @@ func TestEngineThatLeavesASecondKey(t *testing.T) {
 
 // silentOn is an engine that does not answer acquires of a key.
 type silentOn struct {
-	lock.Engine
+	lockengine.Engine
 	key   string
 	asked chan struct{} // closed when the key is asked for
 	once  sync.Once
 }
 
-func (s *silentOn) Acquire(ctx context.Context, r lock.Request, ttl time.Duration) (lock.Grant, error) {
+func (s *silentOn) Acquire(ctx context.Context, r lockengine.Request, ttl time.Duration) (lockengine.Grant, error) {
 	if r.Key == s.key {
 		s.once.Do(func() { close(s.asked) })
 		<-ctx.Done()
-		return lock.Grant{}, lock.ErrNoAnswer
+		return lockengine.Grant{}, lockengine.ErrNoAnswer
 	}
 	return s.Engine.Acquire(ctx, r, ttl)
 }
@@ -268,10 +269,10 @@ func TestLostBeforeAnAnswer(t *testing.T) {
 }
 
 // unheard is an engine that does not say who holds a key.
-type unheard struct{ lock.Engine }
+type unheard struct{ lockengine.Engine }
 
-func (unheard) Inspect(context.Context, string) (lock.Holder, error) {
-	return lock.Holder{}, lock.ErrNoAnswer
+func (unheard) Inspect(context.Context, string) (lockengine.Holder, error) {
+	return lockengine.Holder{}, lockengine.ErrNoAnswer
 }
 
 // TestUnverifiedRepeatOfASecondKey: the release of the lock on its own key judges it,
@@ -332,13 +333,13 @@ func TestRefusedNestedDoNamesNothing(t *testing.T) {
 
 // together is an engine that says who holds a key when so many were asked for.
 type together struct {
-	lock.Engine
+	lockengine.Engine
 	keys  int64
 	asked atomic.Int64
 	all   chan struct{}
 }
 
-func (s *together) Inspect(ctx context.Context, key string) (lock.Holder, error) {
+func (s *together) Inspect(ctx context.Context, key string) (lockengine.Holder, error) {
 	if s.asked.Add(1) == s.keys {
 		close(s.all)
 	}
@@ -346,7 +347,7 @@ func (s *together) Inspect(ctx context.Context, key string) (lock.Holder, error)
 	case <-s.all:
 		return s.Engine.Inspect(ctx, key)
 	case <-ctx.Done():
-		return lock.Holder{}, lock.ErrNoAnswer
+		return lockengine.Holder{}, lockengine.ErrNoAnswer
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/belaygo/belay/internal/fail"
 	"github.com/belaygo/belay/internal/requestkey"
 	"github.com/belaygo/belay/internal/wait"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/once"
 )
 
@@ -132,7 +132,7 @@ func (k *claiming) served(ctx context.Context) error {
 
 // busy returns the error of a request that another transaction has, or had until now.
 func (k *claiming) busy(cause error) error {
-	held := &lock.HeldError{Key: k.key, Holder: lock.Holder{Place: lock.Place{Slot: -1}}}
+	held := &lockengine.HeldError{Key: k.key, Holder: lockengine.Holder{Place: lockengine.Place{Slot: -1}}}
 	return fmt.Errorf("%w: %w: %w", ErrBusy, held, cause)
 }
 
@@ -159,7 +159,7 @@ func (k *claiming) marked(ctx context.Context) error {
 		return fmt.Errorf("guard: %w", err)
 	}
 	if k.record != nil {
-		return k.repeated(lock.ErrMarked)
+		return k.repeated(lockengine.ErrMarked)
 	}
 	return nil
 }

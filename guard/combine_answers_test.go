@@ -15,6 +15,7 @@ import (
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -113,7 +114,7 @@ func TestCombineHangingLeader(t *testing.T) {
 		e.crewWithin(callers...)
 		wantIs(e.t, callers[2].err, guard.ErrBusy)
 		wantIs(e.t, callers[2].err, context.Canceled)
-		if held, ok := errors.AsType[*lock.HeldError](callers[2].err); !ok || held.Key != "sku:1" || held.Holder.Slot != -1 {
+		if held, ok := errors.AsType[*lockengine.HeldError](callers[2].err); !ok || held.Key != "sku:1" || held.Holder.Slot != -1 {
 			e.t.Errorf("the error is %+v, want the key and no slot", held)
 		}
 		e.wantShared(99, 2, callers[0], callers[1], callers[3])

@@ -13,6 +13,7 @@ import (
 	"github.com/belaygo/belay/internal/dbtx"
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -138,13 +139,13 @@ func TestLostAtABusinessConflict(t *testing.T) {
 
 // deaf does not answer the first release.
 type deaf struct {
-	lock.Engine
+	lockengine.Engine
 	releases atomic.Int64
 }
 
-func (d *deaf) Release(ctx context.Context, r lock.Request) error {
+func (d *deaf) Release(ctx context.Context, r lockengine.Request) error {
 	if d.releases.Add(1) == 1 {
-		return lock.ErrNoAnswer
+		return lockengine.ErrNoAnswer
 	}
 	return d.Engine.Release(ctx, r)
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/belaygo/belay/guard/guardtest"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/redislock"
 	"github.com/belaygo/belay/notify"
 )
@@ -26,7 +27,7 @@ import (
 // flaky is an engine on two nodes, a and b, that can be away. Keys that begin
 // with b are on b.
 type flaky struct {
-	lock.Engine
+	lockengine.Engine
 	down  [2]atomic.Bool
 	mute  atomic.Bool   // nothing is answered
 	slow  chan struct{} // closed when acquires of the key "slow" fail
@@ -51,26 +52,26 @@ func (f *flaky) err(key string) error {
 	return nil
 }
 
-func (f *flaky) Locate(key string) lock.Place {
+func (f *flaky) Locate(key string) lockengine.Place {
 	f.found.Add(1)
-	return lock.Place{Node: string("ab"[f.shard(key)]), Slot: -1}
+	return lockengine.Place{Node: string("ab"[f.shard(key)]), Slot: -1}
 }
 
-func (f *flaky) Acquire(ctx context.Context, h lock.Request, ttl time.Duration) (lock.Grant, error) {
+func (f *flaky) Acquire(ctx context.Context, h lockengine.Request, ttl time.Duration) (lockengine.Grant, error) {
 	f.asked.Add(1)
 	if f.mute.Load() {
 		<-ctx.Done()
-		return lock.Grant{}, lock.ErrNoAnswer
+		return lockengine.Grant{}, lockengine.ErrNoAnswer
 	}
 	err := f.err(h.Key)
 	if h.Key == "slow" && err != nil {
 		<-f.slow
 	}
 	if h.Key == f.unusable {
-		err = lock.ErrUnusable
+		err = lockengine.ErrUnusable
 	}
 	if err != nil {
-		return lock.Grant{}, err
+		return lockengine.Grant{}, err
 	}
 	g, err := f.Engine.Acquire(ctx, h, ttl)
 	if err != nil {
@@ -79,16 +80,16 @@ func (f *flaky) Acquire(ctx context.Context, h lock.Request, ttl time.Duration) 
 	return g, err
 }
 
-func (f *flaky) Release(ctx context.Context, h lock.Request) error {
+func (f *flaky) Release(ctx context.Context, h lockengine.Request) error {
 	if err := f.err(h.Key); err != nil {
 		return err
 	}
 	return f.Engine.Release(ctx, h)
 }
 
-func (f *flaky) Inspect(ctx context.Context, key string) (lock.Holder, error) {
+func (f *flaky) Inspect(ctx context.Context, key string) (lockengine.Holder, error) {
 	if err := f.err(key); err != nil {
-		return lock.Holder{}, err
+		return lockengine.Holder{}, err
 	}
 	return f.Engine.Inspect(ctx, key)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 var bg = context.Background()
@@ -158,7 +159,7 @@ func TestBusy(t *testing.T) {
 		err := e.Do(bg, "k", func(ctx context.Context, tx *gorm.DB) error {
 			err := peer.Apply(bg, "k", guard.Insert(&Order{No: "a"}))
 			wantIs(e.t, err, guard.ErrBusy)
-			var held *lock.HeldError
+			var held *lockengine.HeldError
 			if !errors.As(err, &held) || held.Holder.Owner == "" || held.Holder.TTL <= 0 {
 				e.t.Errorf("error is %v, want a holder and the time left", err)
 			}
@@ -247,15 +248,15 @@ var errBroken = errors.New("broken")
 // brokenEngine can't be asked.
 type brokenEngine struct{}
 
-func (brokenEngine) Acquire(context.Context, lock.Request, time.Duration) (lock.Grant, error) {
-	return lock.Grant{}, errBroken
+func (brokenEngine) Acquire(context.Context, lockengine.Request, time.Duration) (lockengine.Grant, error) {
+	return lockengine.Grant{}, errBroken
 }
-func (brokenEngine) Renew(_ context.Context, hs []lock.Request, _ time.Duration) []error {
+func (brokenEngine) Renew(_ context.Context, hs []lockengine.Request, _ time.Duration) []error {
 	return make([]error, len(hs))
 }
-func (brokenEngine) Release(context.Context, lock.Request) error { return errBroken }
-func (brokenEngine) Inspect(context.Context, string) (lock.Holder, error) {
-	return lock.Holder{}, errBroken
+func (brokenEngine) Release(context.Context, lockengine.Request) error { return errBroken }
+func (brokenEngine) Inspect(context.Context, string) (lockengine.Holder, error) {
+	return lockengine.Holder{}, errBroken
 }
 func (brokenEngine) Close(context.Context) error { return nil }
 

@@ -4,21 +4,21 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // locate returns where e keeps the lock on key, as far as it knows without asking a
 // server.
-func locate(e lock.Engine, key string) lock.Place {
-	if l, ok := e.(lock.Locator); ok {
+func locate(e lockengine.Engine, key string) lockengine.Place {
+	if l, ok := e.(lockengine.Locator); ok {
 		return l.Locate(key)
 	}
-	return lock.Place{Slot: -1}
+	return lockengine.Place{Slot: -1}
 }
 
 // ping returns nil if e answers, or can't say.
-func ping(ctx context.Context, e lock.Engine) error {
-	if p, ok := e.(lock.Pinger); ok {
+func ping(ctx context.Context, e lockengine.Engine) error {
+	if p, ok := e.(lockengine.Pinger); ok {
 		return p.Ping(ctx)
 	}
 	return nil
@@ -26,8 +26,8 @@ func ping(ctx context.Context, e lock.Engine) error {
 
 // probe returns nil if e grants locks in the place of key. An engine that is no
 // Pinger only has to answer.
-func probe(ctx context.Context, e lock.Engine, key string) error {
-	if p, ok := e.(lock.Pinger); ok {
+func probe(ctx context.Context, e lockengine.Engine, key string) error {
+	if p, ok := e.(lockengine.Pinger); ok {
 		return p.Probe(ctx, key)
 	}
 	_, err := e.Inspect(ctx, key)
@@ -35,10 +35,10 @@ func probe(ctx context.Context, e lock.Engine, key string) error {
 }
 
 // inspect returns who holds key now.
-func inspect(ctx context.Context, e lock.Engine, key string) (lock.Holder, error) {
+func inspect(ctx context.Context, e lockengine.Engine, key string) (lockengine.Holder, error) {
 	h, err := e.Inspect(ctx, key)
 	if err != nil {
-		return lock.Holder{}, fmt.Errorf("inspect lock %q: %w", key, err)
+		return lockengine.Holder{}, fmt.Errorf("inspect lock %q: %w", key, err)
 	}
 	return h, nil
 }

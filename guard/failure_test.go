@@ -12,6 +12,7 @@ import (
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -188,11 +189,11 @@ func TestLostAtRelease(t *testing.T) {
 
 // asked is an engine that does something after it was asked who holds a key.
 type asked struct {
-	lock.Engine
+	lockengine.Engine
 	then func(key string)
 }
 
-func (a asked) Inspect(ctx context.Context, key string) (lock.Holder, error) {
+func (a asked) Inspect(ctx context.Context, key string) (lockengine.Holder, error) {
 	h, err := a.Engine.Inspect(ctx, key)
 	a.then(key)
 	return h, err

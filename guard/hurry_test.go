@@ -13,21 +13,22 @@ import (
 	"github.com/belaygo/belay/guard/guardtest"
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/memlock"
 )
 
 // distant is an engine that is sound, and whose answers to acquires take rtt.
 type distant struct {
-	lock.Engine
+	lockengine.Engine
 	rtt time.Duration
 }
 
-func (d distant) Acquire(ctx context.Context, r lock.Request, ttl time.Duration) (lock.Grant, error) {
+func (d distant) Acquire(ctx context.Context, r lockengine.Request, ttl time.Duration) (lockengine.Grant, error) {
 	select {
 	case <-time.After(d.rtt):
 		return d.Engine.Acquire(ctx, r, ttl)
 	case <-ctx.Done():
-		return lock.Grant{}, errors.Join(lock.ErrNoAnswer, ctx.Err())
+		return lockengine.Grant{}, errors.Join(lockengine.ErrNoAnswer, ctx.Err())
 	}
 }
 

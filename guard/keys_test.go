@@ -9,25 +9,26 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/memlock"
 	"github.com/belaygo/belay/notify"
 )
 
 // keyEngine is an engine whose locks can be taken away, and that refuses some keys.
 type keyEngine struct {
-	lock.Engine
+	lockengine.Engine
 	mu      sync.Mutex
 	asked   []string
 	refuses map[string]error
-	grants  map[string]lock.Request
+	grants  map[string]lockengine.Request
 }
 
-func (e *keyEngine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration) (lock.Grant, error) {
+func (e *keyEngine) Acquire(ctx context.Context, r lockengine.Request, ttl time.Duration) (lockengine.Grant, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.asked = append(e.asked, r.Key)
 	if err := e.refuses[r.Key]; err != nil {
-		return lock.Grant{}, err
+		return lockengine.Grant{}, err
 	}
 	e.grants[r.Key] = r
 	return e.Engine.Acquire(ctx, r, ttl)
@@ -42,7 +43,7 @@ func (e *keyEngine) take(t *testing.T, key string) {
 	if err := e.Release(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := e.Engine.Acquire(t.Context(), lock.Request{Key: key, Owner: "another"}, time.Hour); err != nil {
+	if _, err := e.Engine.Acquire(t.Context(), lockengine.Request{Key: key, Owner: "another"}, time.Hour); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -50,7 +51,7 @@ func (e *keyEngine) take(t *testing.T, key string) {
 // newKeys returns a set of keys, the first of which Do was given, and its engine.
 func newKeys(t *testing.T, policy Policy, keys ...string) (*keySet, *keyEngine) {
 	t.Helper()
-	e := &keyEngine{Engine: memlock.New(), refuses: make(map[string]error), grants: make(map[string]lock.Request)}
+	e := &keyEngine{Engine: memlock.New(), refuses: make(map[string]error), grants: make(map[string]lockengine.Request)}
 	locker, err := lock.New(e, lock.Config{TTL: time.Hour})
 	if err != nil {
 		t.Fatal(err)
@@ -119,7 +120,7 @@ func TestKeySet(t *testing.T) {
 // TestKeySetBusy: what was acquired before the refusal is given back.
 func TestKeySetBusy(t *testing.T) {
 	s, e := newKeys(t, FailClosed, "a", "b")
-	e.refuses["b"] = &lock.HeldError{Key: "b"}
+	e.refuses["b"] = &lockengine.HeldError{Key: "b"}
 	if _, err := s.acquire(t.Context()); !errors.Is(err, ErrBusy) {
 		t.Fatalf("error is %v, want ErrBusy", err)
 	}

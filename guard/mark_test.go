@@ -10,7 +10,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/guard"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // TestOnceOfAMarkedOther: an error of the operation that says that another key is marked is
@@ -21,9 +21,9 @@ func TestOnceOfAMarkedOther(t *testing.T) {
 		ran := 0
 		_, err := guard.Once(bg, e.Guard.Guard, request("a"), func(context.Context, *gorm.DB) (receipt, error) {
 			ran++
-			return receipt{}, fmt.Errorf("send mail: %w", lock.ErrMarked)
+			return receipt{}, fmt.Errorf("send mail: %w", lockengine.ErrMarked)
 		})
-		wantIs(e.t, err, lock.ErrMarked)
+		wantIs(e.t, err, lockengine.ErrMarked)
 		if ran != 1 {
 			t.Errorf("the operation ran %d times, want 1", ran)
 		}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/internal/testmetric"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/once"
 )
 
@@ -24,7 +24,7 @@ func TestForWithAMark(t *testing.T) {
 			wantNil(e.t, serve(printed("a", "1"), takeOne(1)))
 			err := serve(printed("a", "1"), e.never())
 			wantIs(e.t, err, guard.ErrDuplicate)
-			wantIs(e.t, err, lock.ErrMarked)
+			wantIs(e.t, err, lockengine.ErrMarked)
 			wantIs(e.t, serve(printed("a", "2"), e.never()), guard.ErrMismatch)
 			wantNil(e.t, e.db.Exec("DELETE FROM belay_once").Error) // as if the database had been restored
 			wantNil(e.t, serve(printed("a", "2"), takeOne(1)))

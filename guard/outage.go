@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/internal/background"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -30,7 +30,7 @@ const hesitation = 500 * time.Millisecond
 // DBOnly. Between the two events of an outage, its begin and its end, operations
 // there do not ask for the lock at all; one goroutine does.
 type outages struct {
-	engine   lock.Engine
+	engine   lockengine.Engine
 	reporter *reporter
 	running  *running
 	admitted chan struct{}   // as many as run without the lock
@@ -51,7 +51,7 @@ type asking struct {
 
 type outage struct {
 	key       string // one that could not be locked
-	place     lock.Place
+	place     lockengine.Place
 	cause     error
 	ran       atomic.Int64 // operations without the lock
 	running   atomic.Int64 // that have not ended
@@ -59,7 +59,7 @@ type outage struct {
 	unknown   atomic.Int64 // of which that could not be found out
 }
 
-func newOutages(halt context.Context, e lock.Engine, r *reporter, running *running) *outages {
+func newOutages(halt context.Context, e lockengine.Engine, r *reporter, running *running) *outages {
 	return &outages{
 		engine: e, reporter: r, running: running, halt: halt,
 		admitted: make(chan struct{}, r.cfg.DBOnlyLimit),
@@ -237,7 +237,7 @@ func (s *outages) grants(o *outage) bool {
 	ctx, cancel := context.WithTimeout(s.halt, hesitation)
 	defer cancel()
 	err := background.Do(s.reporter.cfg.Logger, "ask whether locks are back", func() error { return probe(ctx, s.engine, o.key) })
-	return err == nil || errors.Is(err, lock.ErrUnusable)
+	return err == nil || errors.Is(err, lockengine.ErrUnusable)
 }
 
 // event is the report of an outage: Outcome Unknown when it begins, later what

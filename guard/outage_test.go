@@ -12,6 +12,7 @@ import (
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -89,13 +90,13 @@ func TestDBOnlyBehindAWaiter(t *testing.T) {
 
 // outOfReach is an engine that nothing reaches.
 type outOfReach struct {
-	lock.Engine
+	lockengine.Engine
 	asked atomic.Int64
 }
 
-func (o *outOfReach) Acquire(context.Context, lock.Request, time.Duration) (lock.Grant, error) {
+func (o *outOfReach) Acquire(context.Context, lockengine.Request, time.Duration) (lockengine.Grant, error) {
 	o.asked.Add(1)
-	return lock.Grant{}, lock.ErrNotSent
+	return lockengine.Grant{}, lockengine.ErrNotSent
 }
 
 // TestUnusableKey: a key that can't be locked is no outage of the others.
@@ -104,7 +105,7 @@ func TestUnusableKey(t *testing.T) {
 		g, engine := e.deaf()
 		engine.unusable = "bad"
 		err := g.Apply(bg, "bad", guard.Insert(&Order{No: "a"}))
-		wantIs(e.t, err, lock.ErrUnusable)
+		wantIs(e.t, err, lockengine.ErrUnusable)
 		if errors.Is(err, guard.ErrUnavailable) {
 			e.t.Errorf("error is %v, want it of the key alone", err)
 		}
@@ -126,7 +127,7 @@ func TestOwnLimitIsNotTheCallers(t *testing.T) {
 		wantNil(e.t, err)
 		err = g.Apply(bg, "k", guard.Insert(&Order{No: "a"}), guard.Wait(20*time.Millisecond))
 		wantIs(e.t, err, guard.ErrUnavailable)
-		wantIs(e.t, err, lock.ErrNoAnswer)
+		wantIs(e.t, err, lockengine.ErrNoAnswer)
 		if errors.Is(err, context.DeadlineExceeded) {
 			e.t.Errorf("error is %v, want none of the caller's context", err)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -144,9 +145,9 @@ func TestGoexit(t *testing.T) {
 }
 
 // inspectPanics is an engine that panics when it is asked who holds a key.
-type inspectPanics struct{ lock.Engine }
+type inspectPanics struct{ lockengine.Engine }
 
-func (inspectPanics) Inspect(context.Context, string) (lock.Holder, error) { panic("boom") }
+func (inspectPanics) Inspect(context.Context, string) (lockengine.Holder, error) { panic("boom") }
 
 // TestPanicAfterTheOperation: somebody's code may panic there, too.
 func TestPanicAfterTheOperation(t *testing.T) {

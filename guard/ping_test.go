@@ -8,11 +8,12 @@ import (
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/memlock"
 )
 
 // unreachable is an engine that does not answer a Ping.
-type unreachable struct{ lock.Engine }
+type unreachable struct{ lockengine.Engine }
 
 func (unreachable) Ping(context.Context) error { return errBroken }
 

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -24,7 +24,7 @@ const (
 // could not be acquired. While a node's are counted, one goroutine publishes their
 // number every now and then; it ends after an interval without any.
 type refusals struct {
-	engine   lock.Engine
+	engine   lockengine.Engine
 	reporter *reporter
 	running  *running
 	halt     context.Context // ends at Close
@@ -33,7 +33,7 @@ type refusals struct {
 	at map[string]*notify.Event // by node that is counted; nil if there is nothing to publish
 }
 
-func newRefusals(halt context.Context, e lock.Engine, r *reporter, running *running) *refusals {
+func newRefusals(halt context.Context, e lockengine.Engine, r *reporter, running *running) *refusals {
 	return &refusals{engine: e, reporter: r, running: running, halt: halt, at: make(map[string]*notify.Event)}
 }
 
@@ -51,12 +51,12 @@ func (r *refusals) count(ctx context.Context, key string, err error) {
 
 // add counts a refusal at a place. It returns the node under whose name it is counted,
 // "" if that is done together with others, and whether the counting has just begun.
-func (r *refusals) add(ctx context.Context, key string, at lock.Place) (node string, begun bool) {
+func (r *refusals) add(ctx context.Context, key string, at lockengine.Place) (node string, begun bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	ev, known := r.at[at.Node]
 	if !known && len(r.at) >= maxRefusing {
-		at = lock.Place{Slot: -1} // of several nodes
+		at = lockengine.Place{Slot: -1} // of several nodes
 		ev, known = r.at[""]
 	}
 	if ev != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/memlock"
 	"github.com/belaygo/belay/lock/redislock"
 	"github.com/belaygo/belay/notify"
@@ -130,9 +131,9 @@ func TestRefusalsByNode(t *testing.T) {
 }
 
 // late is an engine whose grants come when their time is over.
-type late struct{ lock.Engine }
+type late struct{ lockengine.Engine }
 
-func (e late) Acquire(ctx context.Context, h lock.Request, ttl time.Duration) (lock.Grant, error) {
+func (e late) Acquire(ctx context.Context, h lockengine.Request, ttl time.Duration) (lockengine.Grant, error) {
 	g, err := e.Engine.Acquire(ctx, h, ttl)
 	<-time.After(ttl)
 	return g, err
@@ -166,14 +167,14 @@ func TestLateGrantIsARefusal(t *testing.T) {
 }
 
 // manyNodes is an engine that is away, with a node for each key.
-type manyNodes struct{ lock.Engine }
+type manyNodes struct{ lockengine.Engine }
 
-func (manyNodes) Locate(key string) lock.Place {
-	return lock.Place{Node: key, Slot: -1}
+func (manyNodes) Locate(key string) lockengine.Place {
+	return lockengine.Place{Node: key, Slot: -1}
 }
 
-func (manyNodes) Acquire(context.Context, lock.Request, time.Duration) (lock.Grant, error) {
-	return lock.Grant{}, errBroken
+func (manyNodes) Acquire(context.Context, lockengine.Request, time.Duration) (lockengine.Grant, error) {
+	return lockengine.Grant{}, errBroken
 }
 
 // TestRefusalsOfManyNodes: however many nodes there are, events are few and complete, and
@@ -276,7 +277,7 @@ func TestNoRefusalToReport(t *testing.T) {
 
 		wantIs(r.t, r.guard.Do(bg, "a{", op), lock.ErrInvalidKey)
 		r.engine.unusable = "bad"
-		wantIs(r.t, r.guard.Do(bg, "bad", op), lock.ErrUnusable)
+		wantIs(r.t, r.guard.Do(bg, "bad", op), lockengine.ErrUnusable)
 
 		local, err := r.locker.Acquire(bg, "k", lock.Local())
 		wantNil(r.t, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/redislock"
 	"github.com/belaygo/belay/notify"
 )
@@ -116,7 +117,7 @@ func TestRefusedLockIsNotReleased(t *testing.T) {
 		for i := range refusals {
 			err := g.Apply(bg, fmt.Sprint("order:", i), guard.Insert(&Order{No: fmt.Sprint(i)}))
 			wantIs(e.t, err, guard.ErrUnavailable)
-			wantIs(e.t, err, lock.ErrRefused)
+			wantIs(e.t, err, lockengine.ErrRefused)
 		}
 		wantNil(e.t, g.Close(bg))
 		ctx, cancel := context.WithTimeout(bg, time.Minute) // an orphan would be kept for an hour

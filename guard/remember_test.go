@@ -10,7 +10,7 @@ import (
 
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/internal/testdb"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 func TestRemember(t *testing.T) {
@@ -28,14 +28,14 @@ func TestRemember(t *testing.T) {
 		wantNil(e.t, e.Do(bg, key, insert("a"), remember)) // a failure is not remembered
 		err := e.Do(bg, key, insert("a"), remember)
 		wantIs(e.t, err, guard.ErrDuplicate)
-		wantIs(e.t, err, lock.ErrMarked)
+		wantIs(e.t, err, lockengine.ErrMarked)
 		wantIs(e.t, e.Peer(e.t, e.db).Do(bg, key, insert("a"), remember, guard.Wait(time.Minute)), guard.ErrDuplicate)
 		if runs != 1 {
 			e.t.Errorf("the operation ran %d times, want once", runs)
 		}
 		err = e.Do(bg, key, insert("a")) // who does not ask goes to the database
 		wantIs(e.t, err, guard.ErrDuplicate)
-		if runs != 2 || errors.Is(err, lock.ErrMarked) {
+		if runs != 2 || errors.Is(err, lockengine.ErrMarked) {
 			e.t.Errorf("the operation ran %d times, error is %v", runs, err)
 		}
 
@@ -115,7 +115,7 @@ func TestRememberUnread(t *testing.T) {
 		for range 2 {
 			err := e.Apply(bg, "order:a", guard.Insert(&Order{No: "a"}), guard.Remember(time.Minute))
 			wantIs(e.t, err, guard.ErrDuplicate)
-			if errors.Is(err, lock.ErrMarked) {
+			if errors.Is(err, lockengine.ErrMarked) {
 				e.t.Errorf("error is %v: what nobody has seen is remembered", err)
 			}
 			unreadable = false

@@ -12,6 +12,7 @@ import (
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/memlock"
 	"github.com/belaygo/belay/once"
 )
@@ -75,6 +76,8 @@ func TestStandbyAwayHidesNoFailure(t *testing.T) {
 }
 
 // robbed is an engine that has none of its locks when it is asked.
-type robbed struct{ lock.Engine }
+type robbed struct{ lockengine.Engine }
 
-func (robbed) Inspect(context.Context, string) (lock.Holder, error) { return lock.Holder{}, nil }
+func (robbed) Inspect(context.Context, string) (lockengine.Holder, error) {
+	return lockengine.Holder{}, nil
+}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/belaygo/belay/internal/background"
 	"github.com/belaygo/belay/internal/library"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -72,6 +72,6 @@ func detached(ctx context.Context, d time.Duration) (context.Context, context.Ca
 	return context.WithTimeout(context.WithoutCancel(ctx), d)
 }
 
-func place(p lock.Place) notify.Place {
+func place(p lockengine.Place) notify.Place {
 	return notify.Place{Node: p.Node, Slot: p.Slot, Entry: p.Entry}
 }

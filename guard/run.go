@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -41,7 +41,7 @@ func (r *run) enter() (err error) {
 func (r *run) acquire(ctx context.Context) error {
 	for {
 		again, err := r.keys.acquire(ctx)
-		if r.request != nil && errors.Is(err, lock.ErrMarked) {
+		if r.request != nil && errors.Is(err, lockengine.ErrMarked) {
 			again, err = true, r.marked()
 		}
 		if !again && err == nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/internal/conflict"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/once"
 )
 
@@ -133,11 +133,11 @@ func TestMarkIsOfTheRequest(t *testing.T) {
 			return e.Do(bg, "order:receipt", insertReceipt, guard.For(request("a")), guard.Remember(time.Minute), guard.Protects(&Order{No: "receipt"}))
 		}
 		wantExists(e.t, serve())
-		if err := serve(); errors.Is(err, lock.ErrMarked) {
+		if err := serve(); errors.Is(err, lockengine.ErrMarked) {
 			e.t.Errorf("error is %v: the first layer has remembered another's row", err)
 		}
 		// Without a request, the row is what the key names.
 		wantIs(e.t, e.Do(bg, "order:receipt", insertReceipt, guard.Remember(time.Minute), guard.Protects(&Order{No: "receipt"})), guard.ErrDuplicate)
-		wantIs(e.t, e.Do(bg, "order:receipt", insertReceipt, guard.Remember(time.Minute), guard.Protects(&Order{No: "receipt"})), lock.ErrMarked)
+		wantIs(e.t, e.Do(bg, "order:receipt", insertReceipt, guard.Remember(time.Minute), guard.Protects(&Order{No: "receipt"})), lockengine.ErrMarked)
 	})
 }

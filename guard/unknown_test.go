@@ -17,6 +17,7 @@ import (
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -291,6 +292,8 @@ func TestUnverified(t *testing.T) {
 }
 
 // mute is an engine that can't be asked who holds a key.
-type mute struct{ lock.Engine }
+type mute struct{ lockengine.Engine }
 
-func (mute) Inspect(context.Context, string) (lock.Holder, error) { return lock.Holder{}, errBroken }
+func (mute) Inspect(context.Context, string) (lockengine.Holder, error) {
+	return lockengine.Holder{}, errBroken
+}

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // A waiter is the place of a call in the line for its key, and then in a crew. It gets signals,
@@ -116,7 +116,7 @@ func (w *waiter) waits() bool { return w.ctx.Err() == nil && time.Now().Before(w
 
 // refused is the error of a waiter whose wait has ended.
 func (w *waiter) refused() error {
-	held := &lock.HeldError{Key: w.key, Holder: lock.Holder{Place: lock.Place{Slot: -1}}}
+	held := &lockengine.HeldError{Key: w.key, Holder: lockengine.Holder{Place: lockengine.Place{Slot: -1}}}
 	if err := w.ctx.Err(); err != nil {
 		return fmt.Errorf("%w: %w: %w", ErrBusy, held, err)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/httpguard"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 func TestStatus(t *testing.T) {
@@ -25,7 +25,7 @@ func TestStatus(t *testing.T) {
 	}{
 		{nil, http.StatusOK},
 		{guard.ErrDuplicate, http.StatusOK},
-		{fmt.Errorf("%w: %w", guard.ErrBusy, &lock.HeldError{Key: "k"}), http.StatusConflict},
+		{fmt.Errorf("%w: %w", guard.ErrBusy, &lockengine.HeldError{Key: "k"}), http.StatusConflict},
 		{&guard.InterceptionError{}, http.StatusConflict},
 		{guard.ErrStale, http.StatusConflict},
 		{&dbguard.ConflictError{}, http.StatusConflict},

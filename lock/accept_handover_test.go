@@ -6,24 +6,26 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // forgetful is an engine that grants everything and keeps nothing.
-type forgetful struct{ Engine }
+type forgetful struct{ lockengine.Engine }
 
-func (forgetful) Acquire(context.Context, Request, time.Duration) (Grant, error) {
-	return Grant{Token: 1024, Place: Place{Slot: -1}}, nil
+func (forgetful) Acquire(context.Context, lockengine.Request, time.Duration) (lockengine.Grant, error) {
+	return lockengine.Grant{Token: 1024, Place: lockengine.Place{Slot: -1}}, nil
 }
 
-func (forgetful) Renew(_ context.Context, hs []Request, _ time.Duration) []error {
+func (forgetful) Renew(_ context.Context, hs []lockengine.Request, _ time.Duration) []error {
 	errs := make([]error, len(hs))
 	for i := range errs {
-		errs[i] = ErrNotHeld
+		errs[i] = lockengine.ErrNotHeld
 	}
 	return errs
 }
 
-func (forgetful) Release(context.Context, Request) error { return ErrNotHeld }
+func (forgetful) Release(context.Context, lockengine.Request) error { return lockengine.ErrNotHeld }
 
 // TestLostWhilePassed: a lock that was handed over in memory and is lost before
 // the next caller has taken it is lost to that caller, or nobody would be told.

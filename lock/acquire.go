@@ -8,10 +8,11 @@ import (
 
 	"github.com/belaygo/belay/internal/fail"
 	"github.com/belaygo/belay/internal/wait"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // Acquire acquires the lock on key, and waits for it until ctx ends. Then it returns an
-// error that matches *HeldError and ctx.Err(). It also waits while the engine cannot be
+// error that matches *lockengine.HeldError and ctx.Err(). It also waits while the engine cannot be
 // reached, as in a failover, for at most a ttl in a row. Then it returns the engine's
 // error. Each request has less than a ttl to be answered.
 //
@@ -29,7 +30,7 @@ func (l *Locker) Acquire(ctx context.Context, key string, opts ...AcquireOption)
 	return l.acquireCounted(ctx, newAcquireCall(key, opts))
 }
 
-// TryAcquire is Acquire without waiting: it returns a *HeldError at once if another
+// TryAcquire is Acquire without waiting: it returns a *lockengine.HeldError at once if another
 // caller has the key. When that is a caller of this Locker, or one is about to acquire
 // it, the engine is not called. A second request is sent if a grant that nobody uses
 // had to be released first, which takes up to Config.RequestTimeout.
@@ -112,7 +113,7 @@ func (l *Locker) notAdmitted(ctx context.Context, c acquireCall) error {
 	if err := heard.failed(); err != nil && !c.local {
 		return fmt.Errorf("%w: %w", end, err)
 	}
-	return l.heldHere(c.key, head, heard).endedBy(end)
+	return endedBy(l.heldHere(c.key, head, heard), end)
 }
 
 // releaseIfEnded releases a lease that was handed over if its caller's ctx ended
@@ -130,17 +131,17 @@ func (l *Locker) releaseIfEnded(ctx context.Context, lease *Lease) (*Lease, erro
 	if err != nil {
 		l.cfg.Logger.Debug("release lock that nobody wants any more", "key", lease.grant.key, "error", err)
 	}
-	return nil, l.heldHere(lease.grant.key, lease.grant, nil).endedBy(end)
+	return nil, endedBy(l.heldHere(lease.grant.key, lease.grant, nil), end)
 }
 
 // heldHere returns the error of a caller whose key another caller of this process has. g is that
 // other caller's grant, or nil if it waits for the lock itself. In that case the error has the
 // holder in the engine's last answer.
-func (l *Locker) heldHere(key string, g *grant, heard *news) *HeldError {
+func (l *Locker) heldHere(key string, g *grant, heard *news) *lockengine.HeldError {
 	if g == nil {
-		return &HeldError{Key: key, Holder: heard.lastHolder()}
+		return &lockengine.HeldError{Key: key, Holder: heard.lastHolder()}
 	}
-	return &HeldError{Key: key, Holder: g.holder(l.now()), Local: true}
+	return &lockengine.HeldError{Key: key, Holder: g.holder(l.now()), Local: true}
 }
 
 // acquireAsHead acquires the lock from the engine, for the head of the key's queue.
@@ -177,7 +178,7 @@ func (l *Locker) acquireAsHead(ctx context.Context, c acquireCall) (lease *Lease
 // know of.
 func (l *Locker) acquireLocal(ctx context.Context, key string) *Lease {
 	now := l.now()
-	g := &grant{key: key, place: Place{Slot: -1}, granted: now, due: never, noHandOver: true}
+	g := &grant{key: key, place: lockengine.Place{Slot: -1}, granted: now, due: never, noHandOver: true}
 	g.deadline.Store(never)
 	lease := l.newLease(ctx, g, now)
 	l.queues.setGrant(key, g)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/memlock"
 )
 
@@ -66,7 +67,7 @@ func TestTryAcquireWhileAnotherCallerAsks(t *testing.T) {
 		before := acquire(t, l, "k")
 		go func() { _, _ = l.Acquire(t.Context(), "k") }()
 		synctest.Wait()
-		engine.onAcquire(func(ctx context.Context, h lock.Request, ttl time.Duration) (lock.Grant, error) {
+		engine.onAcquire(func(ctx context.Context, h lockengine.Request, ttl time.Duration) (lockengine.Grant, error) {
 			<-time.After(time.Second)
 			return engine.Engine.Acquire(ctx, h, ttl)
 		})
@@ -160,10 +161,10 @@ func TestDeadlineNoticedByEngineFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaults()
 		l := newLocker(t, engine, lock.Config{})
-		engine.onAcquire(func(ctx context.Context, _ lock.Request, _ time.Duration) (lock.Grant, error) {
+		engine.onAcquire(func(ctx context.Context, _ lockengine.Request, _ time.Duration) (lockengine.Grant, error) {
 			deadline, _ := ctx.Deadline()
 			<-time.After(time.Until(deadline))
-			return lock.Grant{}, errDown
+			return lockengine.Grant{}, errDown
 		})
 		_, err := l.Acquire(lateContext{t.Context(), time.Now().Add(time.Second)}, "k")
 		wantIs(t, err, errDown, context.DeadlineExceeded)
@@ -185,12 +186,12 @@ func TestContextEndsDuringRequest(t *testing.T) {
 		lease := acquire(t, newLocker(t, engine, lock.Config{}), "k")
 		l := newLocker(t, engine, lock.Config{})
 		asked := 0
-		engine.onAcquire(func(ctx context.Context, h lock.Request, ttl time.Duration) (lock.Grant, error) {
+		engine.onAcquire(func(ctx context.Context, h lockengine.Request, ttl time.Duration) (lockengine.Grant, error) {
 			if asked++; asked == 1 {
 				return engine.Engine.Acquire(ctx, h, ttl)
 			}
 			<-ctx.Done()
-			return lock.Grant{}, errDown
+			return lockengine.Grant{}, errDown
 		})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -217,7 +218,7 @@ func TestRequestIsBoundedByTTL(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				for _, kind := range []error{lock.ErrNoAnswer, lock.ErrNotSent} {
+				for _, kind := range []error{lockengine.ErrNoAnswer, lockengine.ErrNotSent} {
 					l := newLocker(t, silent{newFaults(), kind}, lock.Config{TTL: ttl})
 					start := time.Now()
 					_, err := ask(l)
@@ -240,12 +241,12 @@ type silent struct {
 	kind error
 }
 
-func (s silent) Acquire(ctx context.Context, _ lock.Request, _ time.Duration) (lock.Grant, error) {
+func (s silent) Acquire(ctx context.Context, _ lockengine.Request, _ time.Duration) (lockengine.Grant, error) {
 	<-ctx.Done()
-	if errors.Is(s.kind, lock.ErrNoAnswer) {
-		return lock.Grant{}, ctx.Err() // as it is, it says no more than that
+	if errors.Is(s.kind, lockengine.ErrNoAnswer) {
+		return lockengine.Grant{}, ctx.Err() // as it is, it says no more than that
 	}
-	return lock.Grant{}, fmt.Errorf("%w: %w", s.kind, ctx.Err())
+	return lockengine.Grant{}, fmt.Errorf("%w: %w", s.kind, ctx.Err())
 }
 
 // An engine that does not set up its subscription has a waiter poll.

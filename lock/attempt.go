@@ -8,6 +8,7 @@ import (
 
 	"github.com/belaygo/belay/internal/fail"
 	"github.com/belaygo/belay/internal/wait"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // attempt calls the engine once, and once more for each unused lock of this Locker that
@@ -16,8 +17,8 @@ func (l *Locker) attempt(ctx context.Context, c acquireCall) (*Lease, error) {
 	released := ""
 	for {
 		lease, err := l.attemptOnce(ctx, c)
-		held, ok := errors.AsType[*HeldError](err)
-		if ok && held.Holder.Owner != released && l.reclaim(ctx, Request{Key: c.key, Owner: held.Holder.Owner}) {
+		held, ok := errors.AsType[*lockengine.HeldError](err)
+		if ok && held.Holder.Owner != released && l.reclaim(ctx, lockengine.Request{Key: c.key, Owner: held.Holder.Owner}) {
 			released = held.Holder.Owner
 			continue
 		}
@@ -30,17 +31,17 @@ func (l *Locker) attemptOnce(ctx context.Context, c acquireCall) (*Lease, error)
 	if err := wait.Err(ctx); err != nil { // nothing is sent that may leave an orphan
 		return nil, fmt.Errorf("acquire lock %q: %w", key, err)
 	}
-	r := Request{Key: key, Owner: l.newOwner(), UnlessMarked: c.unlessMarked, Waits: c.waits}
+	r := lockengine.Request{Key: key, Owner: l.newOwner(), UnlessMarked: c.unlessMarked, Waits: c.waits}
 	sent := l.now()
 	answer, err := l.callEngine(ctx, r)
-	if held, ok := errors.AsType[*HeldError](err); ok {
+	if held, ok := errors.AsType[*lockengine.HeldError](err); ok {
 		return nil, held
 	}
-	if errors.Is(err, ErrMarked) {
-		if errors.Is(err, ErrNoAnswer) {
+	if errors.Is(err, lockengine.ErrMarked) {
+		if errors.Is(err, lockengine.ErrNoAnswer) {
 			l.addOrphan(r, false)
 		}
-		return nil, fmt.Errorf("acquire lock %q: %w", key, ErrMarked)
+		return nil, fmt.Errorf("acquire lock %q: %w", key, lockengine.ErrMarked)
 	}
 	if err != nil {
 		if mayBeHeld(err) {
@@ -64,7 +65,7 @@ func (l *Locker) attemptOnce(ctx context.Context, c acquireCall) (*Lease, error)
 // callEngine sends an acquire to the engine. An answer that comes when the lock can
 // have expired is useless, so the engine has until then. If it panics, or ends the
 // goroutine, the lock may have been taken.
-func (l *Locker) callEngine(ctx context.Context, r Request) (answer Grant, err error) {
+func (l *Locker) callEngine(ctx context.Context, r lockengine.Request) (answer lockengine.Grant, err error) {
 	returned := false
 	defer func() {
 		if !returned {
@@ -86,9 +87,9 @@ func (l *Locker) callEngine(ctx context.Context, r Request) (answer Grant, err e
 
 // overdue is err without the end of a context that is not the caller's.
 func overdue(err error, bound time.Duration) error {
-	kind := ErrNoAnswer
-	if errors.Is(err, ErrNotSent) && !mayBeHeld(err) {
-		kind = ErrNotSent
+	kind := lockengine.ErrNoAnswer
+	if errors.Is(err, lockengine.ErrNotSent) && !mayBeHeld(err) {
+		kind = lockengine.ErrNotSent
 	}
 	return fmt.Errorf("%w within %v: %s", kind, bound, err.Error())
 }

@@ -9,17 +9,18 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // away is an engine that fails in a way that may pass.
 func away(kind error) acquireFunc {
-	return func(context.Context, lock.Request, time.Duration) (lock.Grant, error) {
-		return lock.Grant{}, fmt.Errorf("%w: %w", kind, errDown)
+	return func(context.Context, lockengine.Request, time.Duration) (lockengine.Grant, error) {
+		return lockengine.Grant{}, fmt.Errorf("%w: %w", kind, errDown)
 	}
 }
 
 var passingFailures = map[string]error{
-	"not sent": lock.ErrNotSent, "no answer": lock.ErrNoAnswer, "refused": lock.ErrRefused,
+	"not sent": lockengine.ErrNotSent, "no answer": lockengine.ErrNoAnswer, "refused": lockengine.ErrRefused,
 }
 
 func TestWaitWhileEngineIsAway(t *testing.T) {
@@ -56,7 +57,7 @@ func TestQueueWhileEngineIsAway(t *testing.T) {
 				_, err := l.TryAcquire(t.Context(), "k")
 				for _, err := range []error{behind.failed(t), err} {
 					wantIs(t, err, kind)
-					if held, ok := errors.AsType[*lock.HeldError](err); ok {
+					if held, ok := errors.AsType[*lockengine.HeldError](err); ok {
 						t.Errorf("error is %v, want the engine's", held)
 					}
 				}
@@ -64,7 +65,7 @@ func TestQueueWhileEngineIsAway(t *testing.T) {
 				pass(time.Second)
 				lease := head.got(t)
 				_, err = l.TryAcquire(t.Context(), "k")
-				if _, ok := errors.AsType[*lock.HeldError](err); !ok {
+				if _, ok := errors.AsType[*lockengine.HeldError](err); !ok {
 					t.Errorf("error is %v, want that another has the key", err)
 				}
 				release(t, lease)
@@ -77,7 +78,7 @@ func TestQueueWhileEngineIsAway(t *testing.T) {
 func TestLocalBehindACallerWhoseEngineIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaults()
-		engine.onAcquire(away(lock.ErrNotSent))
+		engine.onAcquire(away(lockengine.ErrNotSent))
 		l := newLocker(t, engine, lock.Config{TTL: ttl})
 		head := wait(t, l, "k")
 		pass(time.Second)
@@ -87,7 +88,7 @@ func TestLocalBehindACallerWhoseEngineIsAway(t *testing.T) {
 		wantIs(t, ended, context.DeadlineExceeded)
 		_, now := l.TryAcquire(t.Context(), "k", lock.Local())
 		for _, err := range []error{ended, now} {
-			if _, ok := errors.AsType[*lock.HeldError](err); !ok {
+			if _, ok := errors.AsType[*lockengine.HeldError](err); !ok {
 				t.Errorf("error is %v, want that another has the key", err)
 			}
 		}
@@ -118,7 +119,7 @@ func TestEngineIsAwayForTooLong(t *testing.T) {
 				pass(2 * time.Second)
 				err := w.failed(t)
 				wantIs(t, err, kind, errDown)
-				if _, ok := errors.AsType[*lock.HeldError](err); ok {
+				if _, ok := errors.AsType[*lockengine.HeldError](err); ok {
 					t.Errorf("error is %v, want the engine's", err)
 				}
 			})
@@ -152,22 +153,22 @@ func TestContextEndsWhileEngineIsAway(t *testing.T) {
 					if answered {
 						owner = elsewhere(t, engine).Grant().Owner
 					} else {
-						engine.onAcquire(away(lock.ErrNoAnswer))
+						engine.onAcquire(away(lockengine.ErrNoAnswer))
 					}
 					ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 					w := waitWith(ctx, t, newLocker(t, engine, lock.Config{}), "k")
-					engine.onAcquire(func(ctx context.Context, h lock.Request, ttl time.Duration) (lock.Grant, error) {
+					engine.onAcquire(func(ctx context.Context, h lockengine.Request, ttl time.Duration) (lockengine.Grant, error) {
 						select {
 						case <-ctx.Done():
 						case <-time.After(40 * time.Millisecond):
 						}
-						return away(lock.ErrNoAnswer)(ctx, h, ttl)
+						return away(lockengine.ErrNoAnswer)(ctx, h, ttl)
 					})
 					pass(time.Second)
 					cancel()
 					err := w.failed(t)
 					wantIs(t, err, context.DeadlineExceeded)
-					_, held := errors.AsType[*lock.HeldError](err)
+					_, held := errors.AsType[*lockengine.HeldError](err)
 					if held != answered {
 						t.Fatalf("error is %v, a *HeldError: %t", err, held)
 					}
@@ -191,9 +192,9 @@ func TestPaceWhileEngineIsAway(t *testing.T) {
 		kind        error
 		least, most int // requests in 20 s
 	}{
-		{"not sent", lock.ErrNotSent, 400, 2000},
-		{"no answer", lock.ErrNoAnswer, 20, 130},
-		{"refused", lock.ErrRefused, 20, 130},
+		{"not sent", lockengine.ErrNotSent, 400, 2000},
+		{"no answer", lockengine.ErrNoAnswer, 20, 130},
+		{"refused", lockengine.ErrRefused, 20, 130},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -213,7 +214,7 @@ func TestPaceWhileEngineIsAway(t *testing.T) {
 func TestCloseWhileEngineIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaults()
-		engine.onAcquire(away(lock.ErrNotSent))
+		engine.onAcquire(away(lockengine.ErrNotSent))
 		l := newLocker(t, engine, lock.Config{})
 		w := wait(t, l, "k")
 		if err := l.Close(t.Context()); err != nil {
@@ -230,8 +231,8 @@ func TestRetiredUnlessNotSent(t *testing.T) {
 		kind   error
 		orphan bool
 	}{
-		{"not sent", lock.ErrNotSent, false},
-		{"no answer", lock.ErrNoAnswer, true},
+		{"not sent", lockengine.ErrNotSent, false},
+		{"no answer", lockengine.ErrNoAnswer, true},
 		{"another error", errors.New("out of memory"), true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

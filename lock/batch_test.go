@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // nodes is an engine with several nodes: the key's part before the colon.
@@ -30,7 +31,7 @@ func nodeOf(key string) string {
 	return node
 }
 
-func (n *nodes) Acquire(ctx context.Context, h lock.Request, ttl time.Duration) (lock.Grant, error) {
+func (n *nodes) Acquire(ctx context.Context, h lockengine.Request, ttl time.Duration) (lockengine.Grant, error) {
 	grant, err := n.faults.Acquire(ctx, h, ttl)
 	grant.Node = nodeOf(h.Key)
 	return grant, err
@@ -39,16 +40,16 @@ func (n *nodes) Acquire(ctx context.Context, h lock.Request, ttl time.Duration) 
 // heirs is a Locator: it knows which node has a key now.
 type heirs struct{ *nodes }
 
-func (h heirs) Locate(key string) lock.Place {
+func (h heirs) Locate(key string) lockengine.Place {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.heir != "" {
-		return lock.Place{Node: h.heir, Slot: -1}
+		return lockengine.Place{Node: h.heir, Slot: -1}
 	}
-	return lock.Place{Node: nodeOf(key), Slot: -1}
+	return lockengine.Place{Node: nodeOf(key), Slot: -1}
 }
 
-func (n *nodes) Renew(ctx context.Context, hs []lock.Request, ttl time.Duration) []error {
+func (n *nodes) Renew(ctx context.Context, hs []lockengine.Request, ttl time.Duration) []error {
 	node := nodeOf(hs[0].Key)
 	n.mu.Lock()
 	for _, h := range hs {
@@ -152,7 +153,7 @@ func TestHungNode(t *testing.T) {
 func TestVerdictsAreApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newNodes()
-		engine.onRenew(func(ctx context.Context, hs []lock.Request, ttl time.Duration) []error {
+		engine.onRenew(func(ctx context.Context, hs []lockengine.Request, ttl time.Duration) []error {
 			errs := engine.Engine.Renew(ctx, hs, ttl)
 			for i, h := range hs {
 				if strings.HasSuffix(h.Key, "bad") {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // bells is an engine that tells waiters of releases.
@@ -48,7 +48,7 @@ func (b *bells) Watch(ctx context.Context, key string, wake func()) (stop func()
 	}, nil
 }
 
-func (b *bells) Release(ctx context.Context, h lock.Request) error {
+func (b *bells) Release(ctx context.Context, h lockengine.Request) error {
 	err := b.faults.Release(ctx, h)
 	if err == nil {
 		b.ring(h.Key)

@@ -9,11 +9,12 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
-var errUnsent = fmt.Errorf("%w: connection refused", lock.ErrNotSent)
+var errUnsent = fmt.Errorf("%w: connection refused", lockengine.ErrNotSent)
 
-func releaseUnsent(context.Context, lock.Request) error { return errUnsent }
+func releaseUnsent(context.Context, lockengine.Request) error { return errUnsent }
 
 // failRelease has the holder of k meet an engine that fails.
 func failRelease(t *testing.T, l *lock.Locker, engine *faults, fail releaseFunc, want error) {
@@ -30,7 +31,7 @@ func TestCloseReleasesThroughFailover(t *testing.T) {
 		fail releaseFunc
 		err  error
 	}{
-		"unsent":     {releaseUnsent, lock.ErrNotSent},
+		"unsent":     {releaseUnsent, lockengine.ErrNotSent},
 		"unanswered": {releaseDown, errDown},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -53,7 +54,7 @@ func TestCloseEndsWhenHoldsHaveExpired(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaults()
 		l := newLocker(t, engine, lock.Config{TTL: ttl})
-		failRelease(t, l, engine, releaseUnsent, lock.ErrNotSent)
+		failRelease(t, l, engine, releaseUnsent, lockengine.ErrNotSent)
 		start := time.Now()
 		if err := l.Close(t.Context()); err != nil {
 			t.Errorf("Close: %v", err)
@@ -69,7 +70,7 @@ func TestCloseGivesUpReleases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaults()
 		l := newLocker(t, engine, lock.Config{TTL: ttl})
-		failRelease(t, l, engine, releaseUnsent, lock.ErrNotSent)
+		failRelease(t, l, engine, releaseUnsent, lockengine.ErrNotSent)
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
 		start := time.Now()
@@ -87,7 +88,7 @@ func TestCloseGivesUpForAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaults()
 		l := newLocker(t, engine, lock.Config{TTL: ttl})
-		failRelease(t, l, engine, releaseUnsent, lock.ErrNotSent)
+		failRelease(t, l, engine, releaseUnsent, lockengine.ErrNotSent)
 		closed := make(chan error)
 		go func() { closed <- l.Close(t.Context()) }()
 		synctest.Wait()
@@ -104,8 +105,8 @@ func TestCloseAfterUnansweredAcquire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaults()
 		l := newLocker(t, engine, lock.Config{TTL: ttl})
-		engine.onAcquire(func(context.Context, lock.Request, time.Duration) (lock.Grant, error) {
-			return lock.Grant{}, errDown
+		engine.onAcquire(func(context.Context, lockengine.Request, time.Duration) (lockengine.Grant, error) {
+			return lockengine.Grant{}, errDown
 		})
 		_, err := l.TryAcquire(t.Context(), "k")
 		wantIs(t, err, errDown)
@@ -129,7 +130,7 @@ func TestUnsentReleaseIsTriedAgainSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaults()
 		l := newLocker(t, engine, lock.Config{TTL: ttl})
-		failRelease(t, l, engine, releaseUnsent, lock.ErrNotSent)
+		failRelease(t, l, engine, releaseUnsent, lockengine.ErrNotSent)
 		pass(time.Second)
 		engine.onRelease(nil)
 		pass(250 * time.Millisecond)
@@ -142,15 +143,15 @@ func TestCloseTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaults()
 		l := newLocker(t, engine, lock.Config{TTL: ttl})
-		engine.onAcquire(func(ctx context.Context, _ lock.Request, _ time.Duration) (lock.Grant, error) {
-			return lock.Grant{}, lock.ErrNoAnswer
+		engine.onAcquire(func(ctx context.Context, _ lockengine.Request, _ time.Duration) (lockengine.Grant, error) {
+			return lockengine.Grant{}, lockengine.ErrNoAnswer
 		})
-		engine.onRelease(func(ctx context.Context, _ lock.Request) error {
+		engine.onRelease(func(ctx context.Context, _ lockengine.Request) error {
 			<-ctx.Done()
-			return lock.ErrNoAnswer
+			return lockengine.ErrNoAnswer
 		})
 		_, err := l.TryAcquire(t.Context(), "k")
-		wantIs(t, err, lock.ErrNoAnswer)
+		wantIs(t, err, lockengine.ErrNoAnswer)
 		for range 2 {
 			if err := l.Close(t.Context()); err != nil {
 				t.Errorf("Close: %v", err)

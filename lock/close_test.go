@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/memlock"
 )
 
@@ -205,7 +206,7 @@ func TestCloseWhileEngineHangs(t *testing.T) {
 		stuck bool
 	}{
 		"until its context ends": {renew: renewHangs, wait: time.Second},
-		"for ever": {renew: func(_ context.Context, hs []lock.Request, _ time.Duration) []error {
+		"for ever": {renew: func(_ context.Context, hs []lockengine.Request, _ time.Duration) []error {
 			<-time.After(time.Hour)
 			return sameVerdict(hs, errDown)
 		}, wait: 2 * time.Second, stuck: true},
@@ -258,7 +259,7 @@ func TestGrantAfterCloseGaveUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaults()
 		l := newLocker(t, engine, lock.Config{})
-		engine.onAcquire(func(ctx context.Context, h lock.Request, ttl time.Duration) (lock.Grant, error) {
+		engine.onAcquire(func(ctx context.Context, h lockengine.Request, ttl time.Duration) (lockengine.Grant, error) {
 			<-time.After(time.Second)
 			return engine.Engine.Acquire(ctx, h, ttl)
 		})

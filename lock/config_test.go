@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/memlock"
 )
 
@@ -53,8 +54,8 @@ func TestNewWithoutEngine(t *testing.T) {
 }
 
 func TestHeldErrorSaysWhatIsKnown(t *testing.T) {
-	err := &lock.HeldError{Key: "k", Holder: lock.Holder{
-		Owner: "me:1", TTL: 2 * time.Second, Place: lock.Place{Node: "127.0.0.1:7000", Slot: 5},
+	err := &lockengine.HeldError{Key: "k", Holder: lockengine.Holder{
+		Owner: "me:1", TTL: 2 * time.Second, Place: lockengine.Place{Node: "127.0.0.1:7000", Slot: 5},
 	}}
 	for ttl, left := range map[time.Duration]string{
 		2 * time.Second:                               "2s",
@@ -71,7 +72,7 @@ func TestHeldErrorSaysWhatIsKnown(t *testing.T) {
 			t.Errorf("text is %s\nwant    %s", err, want)
 		}
 	}
-	if text := (&lock.HeldError{Key: "k"}).Error(); text != `lock: "k" is held` {
+	if text := (&lockengine.HeldError{Key: "k"}).Error(); text != `lock: "k" is held` {
 		t.Errorf("text of an unknown holder is %s", text)
 	}
 }

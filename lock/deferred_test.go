@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // logbook is a slog.Handler that keeps what it is told, and calls back first.
@@ -111,8 +112,8 @@ func TestLossIsLoggedByDefault(t *testing.T) {
 func TestLoggerMayUseLocker(t *testing.T) {
 	for name, renew := range map[string]renewFunc{
 		"renewals fail": renewDown,
-		"a lock is lost": func(_ context.Context, hs []lock.Request, _ time.Duration) []error {
-			return sameVerdict(hs, lock.ErrNotHeld)
+		"a lock is lost": func(_ context.Context, hs []lockengine.Request, _ time.Duration) []error {
+			return sameVerdict(hs, lockengine.ErrNotHeld)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -189,8 +190,8 @@ func TestEndIsSeenAtOnce(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			engine.onRenew(func(_ context.Context, hs []lock.Request, _ time.Duration) []error {
-				return sameVerdict(hs, lock.ErrNotHeld)
+			engine.onRenew(func(_ context.Context, hs []lockengine.Request, _ time.Duration) []error {
+				return sameVerdict(hs, lockengine.ErrNotHeld)
 			})
 			<-time.After(renewed)
 			for _, lease := range []*lock.Lease{lease, nested} {
@@ -199,7 +200,7 @@ func TestEndIsSeenAtOnce(t *testing.T) {
 				}
 			}
 			for _, lease := range []*lock.Lease{lease, nested} {
-				if err := lease.Err(); !errors.Is(err, lock.ErrLost) && !errors.Is(err, lock.ErrNotHeld) {
+				if err := lease.Err(); !errors.Is(err, lock.ErrLost) && !errors.Is(err, lockengine.ErrNotHeld) {
 					t.Errorf("Err: %v", err)
 				}
 			}

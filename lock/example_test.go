@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/memlock"
 )
 
@@ -27,14 +28,14 @@ func Example() {
 	fmt.Println("locked", lease.Grant().Key)
 
 	_, err = locker.TryAcquire(ctx, "order:7")
-	if held, ok := errors.AsType[*lock.HeldError](err); ok {
+	if held, ok := errors.AsType[*lockengine.HeldError](err); ok {
 		fmt.Println("held by the first caller:", held.Holder.Owner == lease.Grant().Owner)
 	}
 
 	if err := lease.Release(ctx); err != nil {
 		fmt.Println(err)
 	}
-	fmt.Println("released:", errors.Is(lease.Err(), lock.ErrNotHeld))
+	fmt.Println("released:", errors.Is(lease.Err(), lockengine.ErrNotHeld))
 	// Output:
 	// locked order:7
 	// held by the first caller: true
@@ -59,7 +60,7 @@ func ExampleLease_Context() {
 		return
 	}
 	// As when a master dies before its replica has the key.
-	_ = engine.Release(ctx, lock.Request{Key: "order:7", Owner: lease.Grant().Owner})
+	_ = engine.Release(ctx, lockengine.Request{Key: "order:7", Owner: lease.Grant().Owner})
 	<-lease.Context().Done()
 	fmt.Println("lost:", errors.Is(context.Cause(lease.Context()), lock.ErrLost))
 	fmt.Println("told again by Release:", errors.Is(lease.Release(ctx), lock.ErrLost))

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/memlock"
 )
 
@@ -15,7 +15,7 @@ var errDown = errors.New("engine: down")
 
 // faults is a memlock that counts requests and fails as it is told.
 type faults struct {
-	lock.Engine
+	lockengine.Engine
 
 	mu      sync.Mutex
 	n       requests
@@ -27,14 +27,14 @@ type faults struct {
 type requests struct{ acquire, renew, release int }
 
 type (
-	acquireFunc func(context.Context, lock.Request, time.Duration) (lock.Grant, error)
-	renewFunc   func(context.Context, []lock.Request, time.Duration) []error
-	releaseFunc func(context.Context, lock.Request) error
+	acquireFunc func(context.Context, lockengine.Request, time.Duration) (lockengine.Grant, error)
+	renewFunc   func(context.Context, []lockengine.Request, time.Duration) []error
+	releaseFunc func(context.Context, lockengine.Request) error
 )
 
 func newFaults() *faults { return &faults{Engine: memlock.New()} }
 
-func (f *faults) Acquire(ctx context.Context, h lock.Request, ttl time.Duration) (lock.Grant, error) {
+func (f *faults) Acquire(ctx context.Context, h lockengine.Request, ttl time.Duration) (lockengine.Grant, error) {
 	f.mu.Lock()
 	f.n.acquire++
 	do := f.acquire
@@ -45,7 +45,7 @@ func (f *faults) Acquire(ctx context.Context, h lock.Request, ttl time.Duration)
 	return f.Engine.Acquire(ctx, h, ttl)
 }
 
-func (f *faults) Renew(ctx context.Context, hs []lock.Request, ttl time.Duration) []error {
+func (f *faults) Renew(ctx context.Context, hs []lockengine.Request, ttl time.Duration) []error {
 	f.mu.Lock()
 	f.n.renew++
 	do := f.renew
@@ -56,7 +56,7 @@ func (f *faults) Renew(ctx context.Context, hs []lock.Request, ttl time.Duration
 	return f.Engine.Renew(ctx, hs, ttl)
 }
 
-func (f *faults) Release(ctx context.Context, h lock.Request) error {
+func (f *faults) Release(ctx context.Context, h lockengine.Request) error {
 	f.mu.Lock()
 	f.n.release++
 	do := f.release
@@ -104,7 +104,7 @@ func (f *faults) wantSent(tb testing.TB, want requests) {
 func (f *faults) Forget(key string) {
 	ctx := context.Background()
 	holder, _ := f.Inspect(ctx, key)
-	_ = f.Engine.Release(ctx, lock.Request{Key: key, Owner: holder.Owner})
+	_ = f.Engine.Release(ctx, lockengine.Request{Key: key, Owner: holder.Owner})
 }
 
 // wantFree checks what the engine says.
@@ -117,17 +117,17 @@ func (f *faults) wantFree(tb testing.TB, key string) {
 
 // Ready-made faults.
 
-func renewDown(_ context.Context, hs []lock.Request, _ time.Duration) []error {
+func renewDown(_ context.Context, hs []lockengine.Request, _ time.Duration) []error {
 	return sameVerdict(hs, errDown)
 }
 
 // renewHangs answers when its context ends.
-func renewHangs(ctx context.Context, hs []lock.Request, _ time.Duration) []error {
+func renewHangs(ctx context.Context, hs []lockengine.Request, _ time.Duration) []error {
 	<-ctx.Done()
 	return sameVerdict(hs, ctx.Err())
 }
 
-func sameVerdict(hs []lock.Request, err error) []error {
+func sameVerdict(hs []lockengine.Request, err error) []error {
 	errs := make([]error, len(hs))
 	for i := range errs {
 		errs[i] = err
@@ -135,12 +135,12 @@ func sameVerdict(hs []lock.Request, err error) []error {
 	return errs
 }
 
-func releaseDown(context.Context, lock.Request) error { return errDown }
+func releaseDown(context.Context, lockengine.Request) error { return errDown }
 
 // answerLost acquires, and then the answer gets lost.
-func (f *faults) answerLost(ctx context.Context, h lock.Request, ttl time.Duration) (lock.Grant, error) {
+func (f *faults) answerLost(ctx context.Context, h lockengine.Request, ttl time.Duration) (lockengine.Grant, error) {
 	if _, err := f.Engine.Acquire(ctx, h, ttl); err != nil {
-		return lock.Grant{}, err
+		return lockengine.Grant{}, err
 	}
-	return lock.Grant{}, errDown
+	return lockengine.Grant{}, errDown
 }

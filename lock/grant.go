@@ -6,6 +6,8 @@ import (
 	"math"
 	"sync/atomic"
 	"time"
+
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // A grant is a lock that the engine gave, from its acquire to its release.
@@ -14,7 +16,7 @@ import (
 type grant struct {
 	key      string
 	owner    string // empty if the engine does not know of the grant
-	place    Place
+	place    lockengine.Place
 	token    int64        // of the first holder
 	granted  int64        // when the engine's answer came
 	deadline atomic.Int64 // until when it can be relied on
@@ -49,7 +51,7 @@ const (
 )
 
 // request returns the fields of requests about the grant.
-func (g *grant) request() Request { return Request{Key: g.key, Owner: g.owner} }
+func (g *grant) request() lockengine.Request { return lockengine.Request{Key: g.key, Owner: g.owner} }
 
 // isRenewed reports whether the watchdog renews the grant. The caller holds Locker.mu.
 func (g *grant) isRenewed() bool { return g.state == stateHeld || g.state == stateHandedOver }
@@ -82,12 +84,12 @@ func (g *grant) expired() error {
 }
 
 // holder returns the holder of a grant, which may be nil, as far as it is known.
-func (g *grant) holder(now int64) Holder {
+func (g *grant) holder(now int64) lockengine.Holder {
 	if g == nil || g.isLocal() {
 		return nobody
 	}
 	left := time.Duration(g.deadline.Load() - now)
-	return Holder{Owner: g.owner, TTL: max(0, left), Place: g.place}
+	return lockengine.Holder{Owner: g.owner, TTL: max(0, left), Place: g.place}
 }
 
 // mayHandOver reports whether the grant may be handed over in memory: always once,

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/memlock"
 )
 
@@ -39,7 +40,7 @@ func TestHandOverToEndedCaller(t *testing.T) {
 				release(t, first)
 				err := ended.failed(t)
 				wantIs(t, err, context.DeadlineExceeded)
-				if _, ok := errors.AsType[*lock.HeldError](err); !ok {
+				if _, ok := errors.AsType[*lockengine.HeldError](err); !ok {
 					t.Errorf("error is %v, want a *HeldError", err)
 				}
 				if tt.next {
@@ -82,9 +83,9 @@ func TestLostWhileHandedOver(t *testing.T) {
 			l := newLocker(t, engine, lock.Config{TTL: ttl})
 			first := acquire(t, l, "k")
 			w := wait(t, l, "k")
-			engine.onRenew(func(_ context.Context, hs []lock.Request, _ time.Duration) []error {
+			engine.onRenew(func(_ context.Context, hs []lockengine.Request, _ time.Duration) []error {
 				<-time.After(time.Millisecond)
-				return sameVerdict(hs, lock.ErrNotHeld) // a lie: it is there still
+				return sameVerdict(hs, lockengine.ErrNotHeld) // a lie: it is there still
 			})
 			<-time.After(renewed + time.Millisecond)
 			if err := first.Release(t.Context()); err != nil {
@@ -136,11 +137,11 @@ func TestOldHolderHarmsNobody(t *testing.T) {
 		second := w.got(t)
 
 		err := first.Release(t.Context())
-		if !errors.Is(err, lock.ErrNotHeld) || errors.Is(err, lock.ErrLost) {
+		if !errors.Is(err, lockengine.ErrNotHeld) || errors.Is(err, lock.ErrLost) {
 			t.Errorf("second Release: %v, want ErrNotHeld and not ErrLost", err)
 		}
 		first.Abandon()
-		wantIs(t, first.Err(), lock.ErrNotHeld)
+		wantIs(t, first.Err(), lockengine.ErrNotHeld)
 		synctest.Wait()
 		wantAlive(t, second, true)
 		engine.wantSent(t, requests{acquire: 1})
@@ -188,10 +189,10 @@ func TestLossAfterHandOver(t *testing.T) {
 		if second.Grant().FirstToken != first.Grant().Token || second.Grant().Token != first.Grant().Token+1 {
 			t.Errorf("tokens %d to %d, want them from %d", second.Grant().FirstToken, second.Grant().Token, first.Grant().Token)
 		}
-		if cause := context.Cause(first.Context()); !errors.Is(cause, lock.ErrNotHeld) || errors.Is(cause, lock.ErrLost) {
+		if cause := context.Cause(first.Context()); !errors.Is(cause, lockengine.ErrNotHeld) || errors.Is(cause, lock.ErrLost) {
 			t.Errorf("the first holder's context ended with %v, want ErrNotHeld", cause)
 		}
-		wantIs(t, first.Release(t.Context()), lock.ErrNotHeld)
+		wantIs(t, first.Release(t.Context()), lockengine.ErrNotHeld)
 		wantIs(t, second.Release(t.Context()), lock.ErrLost)
 		release(t, acquire(t, l, "k"))
 	})

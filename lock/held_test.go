@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // A caller that another one of its process keeps from a key learns that: the engine, which
@@ -14,7 +15,7 @@ func TestHeldErrorOfThisProcess(t *testing.T) {
 	l := newLocker(t, newFaults(), lock.Config{})
 	first := acquire(t, l, "k")
 	_, err := l.TryAcquire(t.Context(), "k")
-	held, ok := errors.AsType[*lock.HeldError](err)
+	held, ok := errors.AsType[*lockengine.HeldError](err)
 	if !ok || !held.Local {
 		t.Fatalf("err = %v, want a HeldError of this process", err)
 	}
@@ -32,7 +33,7 @@ func TestHeldErrorOfALocalHolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = l.TryAcquire(t.Context(), "k")
-	if held, ok := errors.AsType[*lock.HeldError](err); !ok || !held.Local || err.Error() != `lock: "k" is held by another caller of this process` {
+	if held, ok := errors.AsType[*lockengine.HeldError](err); !ok || !held.Local || err.Error() != `lock: "k" is held by another caller of this process` {
 		t.Errorf("err = %v, want a HeldError of this process", err)
 	}
 	release(t, first)

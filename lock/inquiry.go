@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync/atomic"
 	"time"
+
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // patience is how long an engine may take to answer a caller that has little time left
@@ -74,7 +76,7 @@ func (q *inquiry) run(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	defer context.AfterFunc(q.locker.ctx, cancel)()
-	a := &answer{err: fmt.Errorf("acquire lock %q: %w: the engine did not return", q.call.key, ErrNoAnswer)}
+	a := &answer{err: fmt.Errorf("acquire lock %q: %w: the engine did not return", q.call.key, lockengine.ErrNoAnswer)}
 	defer func() {
 		if q.taken.CompareAndSwap(false, true) {
 			q.answer <- a

@@ -9,17 +9,18 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // answersAfter returns an engine that is sound, and whose answers take rtt.
 func answersAfter(rtt time.Duration) *faults {
 	engine := newFaults()
-	engine.onAcquire(func(ctx context.Context, r lock.Request, ttl time.Duration) (lock.Grant, error) {
+	engine.onAcquire(func(ctx context.Context, r lockengine.Request, ttl time.Duration) (lockengine.Grant, error) {
 		select {
 		case <-time.After(rtt):
 			return engine.Engine.Acquire(ctx, r, ttl)
 		case <-ctx.Done():
-			return lock.Grant{}, errors.Join(lock.ErrNoAnswer, ctx.Err())
+			return lockengine.Grant{}, errors.Join(lockengine.ErrNoAnswer, ctx.Err())
 		}
 	})
 	return engine
@@ -51,7 +52,7 @@ func TestShortTimeLeftIsNoOutage(t *testing.T) {
 			for i, w := range callers {
 				err := w.failed(t)
 				wantIs(t, err, context.DeadlineExceeded)
-				if _, ok := errors.AsType[*lock.HeldError](err); !ok || errors.Is(err, lock.ErrNoAnswer) {
+				if _, ok := errors.AsType[*lockengine.HeldError](err); !ok || errors.Is(err, lockengine.ErrNoAnswer) {
 					t.Errorf("answers after %v: caller %d gets %q, want a *HeldError", rtt, i, err)
 				}
 			}
@@ -72,9 +73,9 @@ func TestSilenceIsNoticedByShortTimes(t *testing.T) {
 		l := newLocker(t, engine, lock.Config{})
 		first := waitFor(t, l, 100*time.Millisecond)
 		pass(50 * time.Millisecond)
-		engine.onAcquire(func(ctx context.Context, _ lock.Request, _ time.Duration) (lock.Grant, error) {
+		engine.onAcquire(func(ctx context.Context, _ lockengine.Request, _ time.Duration) (lockengine.Grant, error) {
 			<-ctx.Done()
-			return lock.Grant{}, errors.Join(lock.ErrNoAnswer, ctx.Err())
+			return lockengine.Grant{}, errors.Join(lockengine.ErrNoAnswer, ctx.Err())
 		})
 		var callers []*waiter
 		for range 400 {
@@ -82,11 +83,11 @@ func TestSilenceIsNoticedByShortTimes(t *testing.T) {
 			pass(5 * time.Millisecond)
 		}
 		pass(time.Second)
-		if _, ok := errors.AsType[*lock.HeldError](first.failed(t)); !ok {
+		if _, ok := errors.AsType[*lockengine.HeldError](first.failed(t)); !ok {
 			t.Errorf("the caller that was answered gets %v, want a *HeldError", first.failed(t))
 		}
 		for i, w := range callers[200:] {
-			if err := w.failed(t); !errors.Is(err, lock.ErrNoAnswer) {
+			if err := w.failed(t); !errors.Is(err, lockengine.ErrNoAnswer) {
 				t.Errorf("caller %d, a second after the engine went silent, gets %v, want ErrNoAnswer", i, err)
 			}
 		}
@@ -112,7 +113,7 @@ func TestLateGrantGoesToTheNextInLine(t *testing.T) {
 			release(t, first) // handed over, once
 			release(t, handed.got(t))
 			pass(15 * time.Millisecond)
-			if _, ok := errors.AsType[*lock.HeldError](short.failed(t)); !ok {
+			if _, ok := errors.AsType[*lockengine.HeldError](short.failed(t)); !ok {
 				t.Errorf("the caller whose time is over gets %v, want a *HeldError", short.failed(t))
 			}
 			pass(5 * time.Millisecond)
@@ -136,11 +137,11 @@ func TestLateAnswerThatDoesNotCome(t *testing.T) {
 				l := newLocker(t, engine, lock.Config{HandOver: -1})
 				first := acquire(t, l, "k")
 				short := waitFor(t, l, 100*time.Millisecond)
-				engine.onAcquire(func(ctx context.Context, r lock.Request, ttl time.Duration) (lock.Grant, error) {
+				engine.onAcquire(func(ctx context.Context, r lockengine.Request, ttl time.Duration) (lockengine.Grant, error) {
 					_, _ = engine.Engine.Acquire(ctx, r, ttl)
 					<-time.After(20 * time.Millisecond)
 					leave()
-					return lock.Grant{}, nil
+					return lockengine.Grant{}, nil
 				})
 				pass(90 * time.Millisecond)
 				release(t, first)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync/atomic"
 	"time"
+
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // A Lease is a grant as one caller has it: a context that ends with it, and a release.
@@ -41,9 +43,9 @@ func (l *Lease) lost(cause error) *Lease {
 }
 
 // Grant returns the present state of the lock, as far as it is known.
-func (l *Lease) Grant() Grant {
+func (l *Lease) Grant() lockengine.Grant {
 	g, made := l.grant, l.locker.madeAt()
-	return Grant{
+	return lockengine.Grant{
 		Token:      g.token + int64(l.generation),
 		Place:      g.place,
 		Key:        g.key,
@@ -56,7 +58,7 @@ func (l *Lease) Grant() Grant {
 }
 
 // Context returns a context that ends with the lease. Its context.Cause is an error
-// that matches ErrLost, or ErrNotHeld after the last Release. An Acquire of the same
+// that matches ErrLost, or lockengine.ErrNotHeld after the last Release. An Acquire of the same
 // key by the same Locker with this context is granted at once: see Locker.Acquire. Goroutines
 // that share the context share the lock, too: it does not exclude them from each other.
 func (l *Lease) Context() context.Context { return leaseContext{l.ctx, l} }

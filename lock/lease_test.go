@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/memlock"
 )
 
@@ -24,7 +25,7 @@ func TestLeaseTellsAboutItself(t *testing.T) {
 		if lease.Grant().Key != "k" || lease.Grant().TTL != ttl || !lease.Grant().AcquiredAt.Equal(time.Now()) {
 			t.Errorf("key %q, ttl %v, acquired at %v", lease.Grant().Key, lease.Grant().TTL, lease.Grant().AcquiredAt)
 		}
-		if want := (lock.Place{Node: "memory", Slot: -1}); lease.Grant().Place != want {
+		if want := (lockengine.Place{Node: "memory", Slot: -1}); lease.Grant().Place != want {
 			t.Errorf("place is %+v, want %+v", lease.Grant().Place, want)
 		}
 		if got := lease.Context().Value(name{}); got != "value" {
@@ -57,7 +58,7 @@ func TestRelease(t *testing.T) {
 			"Err":            lease.Err(),
 			"cause":          context.Cause(lease.Context()),
 		} {
-			if !errors.Is(err, lock.ErrNotHeld) || errors.Is(err, lock.ErrLost) {
+			if !errors.Is(err, lockengine.ErrNotHeld) || errors.Is(err, lock.ErrLost) {
 				t.Errorf("%s: %v, want ErrNotHeld and not ErrLost", name, err)
 			}
 		}
@@ -70,7 +71,7 @@ func TestRelease(t *testing.T) {
 
 func TestReleaseWithEndedContext(t *testing.T) {
 	engine := newFaults()
-	engine.onRelease(func(ctx context.Context, h lock.Request) error {
+	engine.onRelease(func(ctx context.Context, h lockengine.Request) error {
 		return cmp.Or(ctx.Err(), engine.Engine.Release(ctx, h))
 	})
 	lease := acquire(t, newLocker(t, engine, lock.Config{}), "k")
@@ -87,7 +88,7 @@ func TestReleaseFindsLockGone(t *testing.T) {
 		lease := acquire(t, l, "k")
 		engine.Forget("k")
 		wantIs(t, lease.Release(t.Context()), lock.ErrLost)
-		wantIs(t, lease.Release(t.Context()), lock.ErrNotHeld)
+		wantIs(t, lease.Release(t.Context()), lockengine.ErrNotHeld)
 		pass(2 * ttl)
 		if n := engine.sent().release; n != 1 {
 			t.Errorf("%d releases were sent, want 1", n)
@@ -105,10 +106,10 @@ func TestReleaseFails(t *testing.T) {
 		engine.onRelease(releaseDown)
 		err := lease.Release(t.Context())
 		wantIs(t, err, errDown)
-		if errors.Is(err, lock.ErrLost) || errors.Is(err, lock.ErrNotHeld) {
+		if errors.Is(err, lock.ErrLost) || errors.Is(err, lockengine.ErrNotHeld) {
 			t.Errorf("Release: %v, want neither lost nor not held", err)
 		}
-		wantIs(t, lease.Release(t.Context()), lock.ErrNotHeld)
+		wantIs(t, lease.Release(t.Context()), lockengine.ErrNotHeld)
 		_, err = l.TryAcquire(t.Context(), "k")
 		wantHeld(t, err, "k", lease.Grant().Owner) // says the engine: the gate is open
 
@@ -124,7 +125,7 @@ func TestReleaseHangs(t *testing.T) {
 		engine := newFaults()
 		l := newLocker(t, engine, lock.Config{RequestTimeout: 2 * time.Second})
 		lease := acquire(t, l, "k")
-		engine.onRelease(func(ctx context.Context, _ lock.Request) error {
+		engine.onRelease(func(ctx context.Context, _ lockengine.Request) error {
 			<-ctx.Done()
 			return ctx.Err()
 		})
@@ -144,8 +145,8 @@ func TestAbandon(t *testing.T) {
 		pass(renewed)
 		lease.Abandon()
 		lease.Abandon()
-		wantIs(t, lease.Err(), lock.ErrNotHeld)
-		wantIs(t, lease.Release(t.Context()), lock.ErrNotHeld)
+		wantIs(t, lease.Err(), lockengine.ErrNotHeld)
+		wantIs(t, lease.Release(t.Context()), lockengine.ErrNotHeld)
 
 		pass(believed - 1)
 		_, err := l.TryAcquire(t.Context(), "k")
@@ -194,14 +195,14 @@ func TestRenewalOvertaken(t *testing.T) {
 				l := newLocker(t, engine, lock.Config{TTL: ttl})
 				lease := acquire(t, l, "k")
 				deadline := lease.Grant().Deadline
-				engine.onRenew(func(ctx context.Context, hs []lock.Request, ttl time.Duration) []error {
+				engine.onRenew(func(ctx context.Context, hs []lockengine.Request, ttl time.Duration) []error {
 					<-time.After(500 * time.Millisecond)
 					return sameVerdict(hs, nil)
 				})
 				pass(renewed)
 				leave(lease)
 				pass(time.Second)
-				wantIs(t, lease.Err(), lock.ErrNotHeld)
+				wantIs(t, lease.Err(), lockengine.ErrNotHeld)
 				if !lease.Grant().Deadline.Equal(deadline) {
 					t.Error("the deadline was moved")
 				}

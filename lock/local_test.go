@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // TestLocal: without the engine, the callers of one process still exclude each
@@ -40,7 +41,7 @@ func TestLocal(t *testing.T) {
 		pass(time.Hour)
 		wantAlive(t, lease, true)
 		release(t, lease)
-		wantIs(t, lease.Release(t.Context()), lock.ErrNotHeld)
+		wantIs(t, lease.Release(t.Context()), lockengine.ErrNotHeld)
 		next := <-got
 		if n := engine.sent(); n.acquire+n.renew+n.release != 0 {
 			t.Errorf("the engine was asked: %+v", n)

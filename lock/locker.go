@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/internal/wait"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // A Locker acquires locks and renews them. It is safe for concurrent use, and a
 // prometheus.Collector.
 type Locker struct {
-	engine  Engine
-	losses  LossWatcher // the engine, nil if it is no LossWatcher
+	engine  lockengine.Engine
+	losses  lockengine.LossWatcher // the engine, nil if it is no LossWatcher
 	cfg     Config
 	epoch   time.Time     // when the Locker was made
 	step    time.Duration // by how much a test has set the wall clock

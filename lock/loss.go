@@ -1,14 +1,18 @@
 package lock
 
-import "context"
+import (
+	"context"
 
-// Err returns nil while the lease can be relied on, ErrNotHeld when it has been
-// released, and otherwise the cause with which its context ended. It looks at the
+	"github.com/belaygo/belay/lock/lockengine"
+)
+
+// Err returns nil while the lease can be relied on, lockengine.ErrNotHeld when it has
+// been released, and otherwise the cause with which its context ended. It looks at the
 // clock, so it is right even before the watchdog has noticed.
 func (l *Lease) Err() error {
 	k := l.locker
 	if l.released.Load() { // the context may live on, if another is nested
-		return ErrNotHeld
+		return lockengine.ErrNotHeld
 	}
 	if l.ctx.Err() == nil {
 		if k.now() < l.grant.deadline.Load() || !k.expireLease(l) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // TestLossTellsWhy: whoever explains a lost lock must know whether its holder
@@ -67,19 +68,19 @@ func TestRenewedAgain(t *testing.T) {
 }
 
 // renewLate does not answer before all is over.
-func renewLate(_ context.Context, hs []lock.Request, _ time.Duration) []error {
+func renewLate(_ context.Context, hs []lockengine.Request, _ time.Duration) []error {
 	<-time.After(2 * ttl)
 	return sameVerdict(hs, errDown)
 }
 
-var errWrongType = fmt.Errorf("%w: WRONGTYPE", lock.ErrUnusable)
+var errWrongType = fmt.Errorf("%w: WRONGTYPE", lockengine.ErrUnusable)
 
 // overwritten is what an engine says of a lock that something else was written over.
 func overwritten(engine *faults) {
-	engine.onRenew(func(_ context.Context, hs []lock.Request, _ time.Duration) []error {
+	engine.onRenew(func(_ context.Context, hs []lockengine.Request, _ time.Duration) []error {
 		return sameVerdict(hs, errWrongType)
 	})
-	engine.onRelease(func(context.Context, lock.Request) error { return errWrongType })
+	engine.onRelease(func(context.Context, lockengine.Request) error { return errWrongType })
 }
 
 // A key that was overwritten is a lock that is gone: its holder learns it at the
@@ -132,8 +133,8 @@ func TestContextEndsBeforeTheKeyIsFree(t *testing.T) {
 			looked = true
 			wantIs(t, context.Cause(lease.Context()), lock.ErrLost)
 		}
-		engine.onRenew(func(_ context.Context, hs []lock.Request, _ time.Duration) []error {
-			return sameVerdict(hs, lock.ErrNotHeld)
+		engine.onRenew(func(_ context.Context, hs []lockengine.Request, _ time.Duration) []error {
+			return sameVerdict(hs, lockengine.ErrNotHeld)
 		})
 		pass(renewed)
 		if !looked {

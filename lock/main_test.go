@@ -12,13 +12,14 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // newLocker returns a Locker that is closed when the test ends, whatever it
 // still holds then.
-func newLocker(tb testing.TB, engine lock.Engine, cfg lock.Config) *lock.Locker {
+func newLocker(tb testing.TB, engine lockengine.Engine, cfg lock.Config) *lock.Locker {
 	tb.Helper()
 	if cfg.Logger == nil { // what is lost here is lost on purpose
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -60,7 +61,7 @@ func release(tb testing.TB, lease *lock.Lease) {
 // wantHeld checks that err says that owner, which may be unknown, has key.
 func wantHeld(tb testing.TB, err error, key, owner string) {
 	tb.Helper()
-	var held *lock.HeldError
+	var held *lockengine.HeldError
 	if !errors.As(err, &held) {
 		tb.Fatalf("error is %v, want a *HeldError", err)
 	}

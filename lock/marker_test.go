@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 const keep = time.Hour
@@ -39,12 +40,12 @@ func TestMarkedKey(t *testing.T) {
 		releaseMarked(t, lease)
 		for _, l := range []*lock.Locker{l, other} {
 			_, err := l.Acquire(t.Context(), "k", lock.UnlessMarked())
-			wantIs(t, err, lock.ErrMarked)
+			wantIs(t, err, lockengine.ErrMarked)
 			_, err = l.TryAcquire(t.Context(), "k", lock.UnlessMarked())
-			wantIs(t, err, lock.ErrMarked)
+			wantIs(t, err, lockengine.ErrMarked)
 			release(t, acquire(t, l, "k"))
 		}
-		wantIs(t, lease.ReleaseMarked(t.Context(), keep), lock.ErrNotHeld)
+		wantIs(t, lease.ReleaseMarked(t.Context(), keep), lockengine.ErrNotHeld)
 		pass(keep)
 		lease, err = l.TryAcquire(t.Context(), "k", lock.UnlessMarked())
 		if err != nil {
@@ -75,10 +76,10 @@ func TestMarkedKeyWhileWaiting(t *testing.T) {
 		lease := mustAcquireUnlessMarked(t, l, "k")
 		queue := []*waiter{waitMarked(t, l, "k"), wait(t, l, "k"), waitMarked(t, l, "k"), wait(t, l, "k")}
 		releaseMarked(t, lease)
-		wantIs(t, queue[0].failed(t), lock.ErrMarked)
+		wantIs(t, queue[0].failed(t), lockengine.ErrMarked)
 		second := queue[1].got(t)
 		release(t, second)
-		wantIs(t, queue[2].failed(t), lock.ErrMarked)
+		wantIs(t, queue[2].failed(t), lockengine.ErrMarked)
 		release(t, queue[3].got(t))
 		engine.wantFree(t, "k")
 	})
@@ -148,11 +149,11 @@ func TestEngineWithoutMarkers(t *testing.T) {
 // odd is an engine that takes what is marked and can't free it again.
 type odd struct{ *faults }
 
-func (o odd) Acquire(ctx context.Context, h lock.Request, ttl time.Duration) (lock.Grant, error) {
+func (o odd) Acquire(ctx context.Context, h lockengine.Request, ttl time.Duration) (lockengine.Grant, error) {
 	if _, err := o.Engine.Acquire(ctx, h, ttl); err != nil {
-		return lock.Grant{}, err
+		return lockengine.Grant{}, err
 	}
-	return lock.Grant{}, fmt.Errorf("%w: %w", lock.ErrMarked, lock.ErrNoAnswer)
+	return lockengine.Grant{}, fmt.Errorf("%w: %w", lockengine.ErrMarked, lockengine.ErrNoAnswer)
 }
 
 func TestMarkedButTaken(t *testing.T) {
@@ -160,8 +161,8 @@ func TestMarkedButTaken(t *testing.T) {
 		engine := newFaults()
 		l := newLocker(t, odd{engine}, lock.Config{})
 		_, err := l.Acquire(t.Context(), "k", lock.UnlessMarked())
-		wantIs(t, err, lock.ErrMarked)
-		if errors.Is(err, lock.ErrNoAnswer) {
+		wantIs(t, err, lockengine.ErrMarked)
+		if errors.Is(err, lockengine.ErrNoAnswer) {
 			t.Errorf("error %v tells the caller what is none of his business", err)
 		}
 		synctest.Wait()
@@ -175,11 +176,11 @@ func TestRefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaults()
 		l := newLocker(t, engine, lock.Config{TTL: ttl})
-		engine.onAcquire(func(context.Context, lock.Request, time.Duration) (lock.Grant, error) {
-			return lock.Grant{}, lock.ErrRefused
+		engine.onAcquire(func(context.Context, lockengine.Request, time.Duration) (lockengine.Grant, error) {
+			return lockengine.Grant{}, lockengine.ErrRefused
 		})
 		_, err := l.TryAcquire(t.Context(), "k")
-		wantIs(t, err, lock.ErrRefused)
+		wantIs(t, err, lockengine.ErrRefused)
 		w := wait(t, l, "k")
 		pass(time.Second)
 		engine.onAcquire(nil)

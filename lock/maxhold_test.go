@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 const maxHold = 25 * time.Second
@@ -102,7 +103,7 @@ func TestMaxHoldAndAbandon(t *testing.T) {
 		_, err := l.TryAcquire(t.Context(), "k")
 		wantHeld(t, err, "k", lease.Grant().Owner)
 		engine.wantSent(t, requests{acquire: 1})
-		wantIs(t, lease.Err(), lock.ErrNotHeld)
+		wantIs(t, lease.Err(), lockengine.ErrNotHeld)
 	})
 }
 

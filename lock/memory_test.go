@@ -7,22 +7,25 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // yes is an engine that says yes and remembers nothing.
 type yes struct{}
 
-func (yes) Acquire(context.Context, lock.Request, time.Duration) (lock.Grant, error) {
-	return lock.Grant{Token: 1, Place: lock.Place{Node: "memory", Slot: -1}}, nil
+func (yes) Acquire(context.Context, lockengine.Request, time.Duration) (lockengine.Grant, error) {
+	return lockengine.Grant{Token: 1, Place: lockengine.Place{Node: "memory", Slot: -1}}, nil
 }
 
-func (yes) Renew(_ context.Context, hs []lock.Request, _ time.Duration) []error {
+func (yes) Renew(_ context.Context, hs []lockengine.Request, _ time.Duration) []error {
 	return make([]error, len(hs))
 }
 
-func (yes) Release(context.Context, lock.Request) error { return nil }
+func (yes) Release(context.Context, lockengine.Request) error { return nil }
 
-func (yes) Inspect(context.Context, string) (lock.Holder, error) { return lock.Holder{}, nil }
+func (yes) Inspect(context.Context, string) (lockengine.Holder, error) {
+	return lockengine.Holder{}, nil
+}
 
 func (yes) Close(context.Context) error { return nil }
 

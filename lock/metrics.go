@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // metrics are a Locker's counters.
@@ -70,14 +72,14 @@ func newMetrics(name string) *metrics {
 }
 
 func (m *metrics) acquired(err error, took time.Duration) {
-	var held *HeldError
+	var held *lockengine.HeldError
 	switch {
 	case err == nil:
 		m.granted.Inc()
 		m.seconds.Observe(took.Seconds())
 	case errors.As(err, &held):
 		m.held.Inc()
-	case errors.Is(err, ErrMarked):
+	case errors.Is(err, lockengine.ErrMarked):
 		m.marked.Inc()
 	default:
 		m.failed.Inc()

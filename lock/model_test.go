@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // Two Lockers do anything in any order, callers queue, locks get lost, time
@@ -241,7 +242,7 @@ func (m *model) release(t *rapid.T) {
 		t.Fatalf("Release: %v, want %v", err, want)
 	}
 	if l.end == nil && !lost {
-		l.end = lock.ErrNotHeld
+		l.end = lockengine.ErrNotHeld
 	}
 	synctest.Wait()
 }
@@ -251,10 +252,10 @@ func (m *model) abandon(t *rapid.T) {
 	if l.Err() == nil {
 		for _, other := range m.leases {
 			if other.shares(l) && other.end == nil {
-				other.abandoned, other.end = true, lock.ErrNotHeld
+				other.abandoned, other.end = true, lockengine.ErrNotHeld
 			}
 		}
-		l.abandoned, l.end = true, lock.ErrNotHeld
+		l.abandoned, l.end = true, lockengine.ErrNotHeld
 	}
 	l.Abandon()
 	synctest.Wait()
@@ -277,7 +278,7 @@ func (m *model) orphan(t *rapid.T) {
 	if m.owner(key) != "" {
 		t.Skip("the key is held")
 	}
-	h := lock.Request{Key: key, Owner: fmt.Sprintf("%s:0%d", locker.ID(), len(m.orphans))}
+	h := lockengine.Request{Key: key, Owner: fmt.Sprintf("%s:0%d", locker.ID(), len(m.orphans))}
 	m.orphans[h.Owner] = locker
 	if _, err := m.engine.Engine.Acquire(context.Background(), h, ttl); err != nil {
 		t.Fatal(err)

@@ -8,11 +8,12 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/belaygo/belay/internal/isnil"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // New returns a Locker on engine. It does not call the engine. The
 // caller closes it.
-func New(engine Engine, cfg Config) (*Locker, error) {
+func New(engine lockengine.Engine, cfg Config) (*Locker, error) {
 	if isnil.Value(engine) {
 		return nil, errors.New("lock: engine is nil")
 	}
@@ -33,7 +34,7 @@ func New(engine Engine, cfg Config) (*Locker, error) {
 		done:    make(chan struct{}),
 		wake:    make(chan struct{}, 1),
 	}
-	l.losses, _ = engine.(LossWatcher)
+	l.losses, _ = engine.(lockengine.LossWatcher)
 	l.orphans.all = make(map[string]*orphan)
 	l.protected = make(map[string]int64)
 	l.metrics = newMetrics(cfg.Name)
@@ -43,4 +44,4 @@ func New(engine Engine, cfg Config) (*Locker, error) {
 }
 
 // Engine returns the engine that New was given.
-func (l *Locker) Engine() Engine { return l.engine }
+func (l *Locker) Engine() lockengine.Engine { return l.engine }

@@ -3,8 +3,8 @@ package lock
 // An AcquireOption adjusts one Acquire or TryAcquire.
 type AcquireOption struct{ unlessMarked, local bool }
 
-// UnlessMarked makes an acquire fail with an error that matches ErrMarked when a holder
-// has marked the key as done: see Lease.ReleaseMarked. It is for keys that name a piece
+// UnlessMarked makes an acquire fail with an error that matches lockengine.ErrMarked when a
+// holder has marked the key as done: see Lease.ReleaseMarked. It is for keys that name a piece
 // of work. Each such acquire calls the engine: it takes part in no hand-over in memory.
 // An engine that keeps no markers grants the lock.
 func UnlessMarked() AcquireOption { return AcquireOption{unlessMarked: true} }

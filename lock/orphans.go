@@ -3,6 +3,8 @@ package lock
 import (
 	"container/heap"
 	"time"
+
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // An engine that was away for a while must not be overrun when it comes back, nor
@@ -35,7 +37,7 @@ type orphans struct {
 // An orphan is an unused lock that may exist in the engine: the answer to its acquire
 // or its release never came.
 type orphan struct {
-	request Request
+	request lockengine.Request
 	acquire bool  // whether its acquire was not answered, rather than its release
 	until   int64 // when it has expired at the latest
 	again   int64 // when to release it again, or to drop it

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // The acquire was executed, but the caller never learnt it.
@@ -36,10 +37,10 @@ func TestAnswerOfAcquireLost(t *testing.T) {
 func TestAnswerLostToACallerThatLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaults()
-		engine.onAcquire(func(ctx context.Context, h lock.Request, ttl time.Duration) (lock.Grant, error) {
+		engine.onAcquire(func(ctx context.Context, h lockengine.Request, ttl time.Duration) (lockengine.Grant, error) {
 			_, err := engine.answerLost(ctx, h, ttl)
 			<-ctx.Done()
-			return lock.Grant{}, err
+			return lockengine.Grant{}, err
 		})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -55,11 +56,11 @@ func TestDelayedAcquire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaults()
 		l, other := newLocker(t, engine, lock.Config{TTL: ttl}), newLocker(t, engine, lock.Config{})
-		engine.onAcquire(func(_ context.Context, h lock.Request, ttl time.Duration) (lock.Grant, error) {
+		engine.onAcquire(func(_ context.Context, h lockengine.Request, ttl time.Duration) (lockengine.Grant, error) {
 			time.AfterFunc(3500*time.Millisecond, func() {
 				_, _ = engine.Engine.Acquire(context.Background(), h, ttl)
 			})
-			return lock.Grant{}, errDown
+			return lockengine.Grant{}, errDown
 		})
 		_, err := l.TryAcquire(t.Context(), "k")
 		wantIs(t, err, errDown)
@@ -76,7 +77,7 @@ func TestDelayedAcquire(t *testing.T) {
 // An engine that answered with a refusal has taken nothing, so there is nothing
 // to release, and nothing that Close has to wait for.
 func TestAnsweredRefusalLeavesNothing(t *testing.T) {
-	for _, kind := range []error{lock.ErrNotSent, lock.ErrRefused, lock.ErrUnusable} {
+	for _, kind := range []error{lockengine.ErrNotSent, lockengine.ErrRefused, lockengine.ErrUnusable} {
 		t.Run(kind.Error(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				engine := newFaults()
@@ -101,17 +102,17 @@ func TestAnsweredRefusalLeavesNothing(t *testing.T) {
 // A refusal may come with a request whose outcome is unknown.
 func TestRefusalThatMayHold(t *testing.T) {
 	for name, err := range map[string]error{
-		"unanswered":                      lock.ErrNoAnswer,
+		"unanswered":                      lockengine.ErrNoAnswer,
 		"unclassified":                    errDown,
-		"refused, and not released again": fmt.Errorf("%w: %w", lock.ErrRefused, lock.ErrNoAnswer),
+		"refused, and not released again": fmt.Errorf("%w: %w", lockengine.ErrRefused, lockengine.ErrNoAnswer),
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				engine := newFaults()
 				l := newLocker(t, engine, lock.Config{TTL: ttl})
-				engine.onAcquire(func(ctx context.Context, h lock.Request, ttl time.Duration) (lock.Grant, error) {
+				engine.onAcquire(func(ctx context.Context, h lockengine.Request, ttl time.Duration) (lockengine.Grant, error) {
 					_, _ = engine.Engine.Acquire(ctx, h, ttl)
-					return lock.Grant{}, err
+					return lockengine.Grant{}, err
 				})
 				_, got := l.TryAcquire(t.Context(), "k")
 				wantIs(t, got, err)
@@ -127,8 +128,8 @@ func TestRetiredHoldExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaults()
 		l := newLocker(t, engine, lock.Config{TTL: ttl})
-		engine.onAcquire(func(context.Context, lock.Request, time.Duration) (lock.Grant, error) {
-			return lock.Grant{}, errDown
+		engine.onAcquire(func(context.Context, lockengine.Request, time.Duration) (lockengine.Grant, error) {
+			return lockengine.Grant{}, errDown
 		})
 		_, err := l.TryAcquire(t.Context(), "k")
 		wantIs(t, err, errDown)
@@ -151,7 +152,7 @@ func TestManyRetiredHolds(t *testing.T) {
 		engine := newFaults()
 		l := newLocker(t, engine, lock.Config{TTL: ttl})
 		var now, most atomic.Int32
-		slow := func(ctx context.Context, h lock.Request) error {
+		slow := func(ctx context.Context, h lockengine.Request) error {
 			most.Store(max(most.Load(), now.Add(1)))
 			defer now.Add(-1)
 			<-time.After(100 * time.Millisecond)
@@ -185,10 +186,10 @@ func TestRepeatedReleasesAreFew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaults()
 		l := newLocker(t, engine, lock.Config{TTL: ttl})
-		engine.onAcquire(away(lock.ErrNoAnswer)) // it was not executed, but nobody knows
+		engine.onAcquire(away(lockengine.ErrNoAnswer)) // it was not executed, but nobody knows
 		for _, key := range manyKeys(holds) {
 			_, err := l.TryAcquire(t.Context(), key)
-			wantIs(t, err, lock.ErrNoAnswer)
+			wantIs(t, err, lockengine.ErrNoAnswer)
 		}
 		synctest.Wait()
 		if n := engine.sent().release; n != holds {
@@ -220,23 +221,23 @@ func TestRepeatsAreNotStarved(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				engine := newFaults()
 				l := newLocker(t, engine, lock.Config{TTL: ttl})
-				engine.onAcquire(func(ctx context.Context, h lock.Request, ttl time.Duration) (lock.Grant, error) {
+				engine.onAcquire(func(ctx context.Context, h lockengine.Request, ttl time.Duration) (lockengine.Grant, error) {
 					if h.Key == "k" {
 						time.AfterFunc(2500*time.Millisecond, func() {
 							_, _ = engine.Engine.Acquire(context.Background(), h, ttl)
 						})
-						return lock.Grant{}, lock.ErrNoAnswer
+						return lockengine.Grant{}, lockengine.ErrNoAnswer
 					}
 					return engine.answerLost(ctx, h, ttl)
 				})
-				engine.onRelease(func(ctx context.Context, h lock.Request) error {
+				engine.onRelease(func(ctx context.Context, h lockengine.Request) error {
 					if h.Key == "k" {
 						return engine.Engine.Release(ctx, h)
 					}
 					return errDown
 				})
 				_, err := l.TryAcquire(t.Context(), "k")
-				wantIs(t, err, lock.ErrNoAnswer)
+				wantIs(t, err, lockengine.ErrNoAnswer)
 				for i := range 10 * perSecond {
 					_, _ = l.TryAcquire(t.Context(), trouble(i))
 					pass(time.Second / perSecond)
@@ -276,9 +277,9 @@ func TestRetiredHoldsAreBounded(t *testing.T) {
 		engine := newFaults()
 		l := newLocker(t, engine, lock.Config{TTL: time.Hour, RequestTimeout: time.Second})
 		engine.onAcquire(engine.answerLost)
-		engine.onRelease(func(ctx context.Context, _ lock.Request) error {
+		engine.onRelease(func(ctx context.Context, _ lockengine.Request) error {
 			<-ctx.Done()
-			return lock.ErrNoAnswer
+			return lockengine.ErrNoAnswer
 		})
 		keys := manyKeys(bound + more)
 		for _, key := range keys {
@@ -312,7 +313,7 @@ func BenchmarkBesideRetiredHolds(b *testing.B) {
 		b.Run(strconv.Itoa(holds), func(b *testing.B) {
 			engine := newFaults()
 			l := newLocker(b, engine, lock.Config{TTL: time.Hour})
-			engine.onAcquire(away(lock.ErrNoAnswer))
+			engine.onAcquire(away(lockengine.ErrNoAnswer))
 			for _, key := range manyKeys(holds) {
 				_, _ = l.TryAcquire(b.Context(), key)
 			}

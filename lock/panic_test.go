@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // leaves are the ways in which an engine can leave a method without a return, as
@@ -51,7 +52,7 @@ func TestEngineThatDoesNotReturn(t *testing.T) {
 			},
 			"Release": func(t *testing.T, engine *faults, l *lock.Locker) {
 				lease := acquire(t, l, "k")
-				engine.onRelease(func(context.Context, lock.Request) error {
+				engine.onRelease(func(context.Context, lockengine.Request) error {
 					engine.onRelease(nil)
 					leave()
 					return nil
@@ -61,7 +62,7 @@ func TestEngineThatDoesNotReturn(t *testing.T) {
 			"Release of a ghost": func(t *testing.T, engine *faults, l *lock.Locker) {
 				for range 100 { // more than are released at a time
 					leaveGhost(t, l, engine)
-					engine.onRelease(func(context.Context, lock.Request) error {
+					engine.onRelease(func(context.Context, lockengine.Request) error {
 						leave()
 						return nil
 					})
@@ -89,10 +90,10 @@ func TestEngineThatDoesNotReturn(t *testing.T) {
 
 // takeAnd acquires, and then does not return.
 func takeAnd(engine *faults, leave func()) acquireFunc {
-	return func(ctx context.Context, h lock.Request, ttl time.Duration) (lock.Grant, error) {
+	return func(ctx context.Context, h lockengine.Request, ttl time.Duration) (lockengine.Grant, error) {
 		_, _ = engine.Engine.Acquire(ctx, h, ttl)
 		leave()
-		return lock.Grant{}, nil
+		return lockengine.Grant{}, nil
 	}
 }
 
@@ -102,7 +103,7 @@ func TestRenewalThatDoesNotReturn(t *testing.T) {
 		engine := newFaults()
 		l := newLocker(t, engine, lock.Config{TTL: ttl})
 		lease := acquire(t, l, "k")
-		engine.onRenew(func(context.Context, []lock.Request, time.Duration) []error {
+		engine.onRenew(func(context.Context, []lockengine.Request, time.Duration) []error {
 			engine.onRenew(nil)
 			runtime.Goexit()
 			return nil
@@ -119,9 +120,9 @@ type placed struct {
 	locate func()
 }
 
-func (p placed) Locate(string) lock.Place {
+func (p placed) Locate(string) lockengine.Place {
 	p.locate()
-	return lock.Place{Node: "n", Slot: -1}
+	return lockengine.Place{Node: "n", Slot: -1}
 }
 
 // A panic of the engine in what the Locker does by itself, when no caller could recover it, ends
@@ -131,7 +132,7 @@ func TestPanicInTheBackground(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, *faults, *lock.Locker){
 		"renewal": func(t *testing.T, engine *faults, l *lock.Locker) {
 			lease := acquire(t, l, "k")
-			engine.onRenew(func(context.Context, []lock.Request, time.Duration) []error {
+			engine.onRenew(func(context.Context, []lockengine.Request, time.Duration) []error {
 				engine.onRenew(nil)
 				panic("a hook")
 			})
@@ -142,7 +143,7 @@ func TestPanicInTheBackground(t *testing.T) {
 		"release of an orphan": func(t *testing.T, engine *faults, l *lock.Locker) {
 			engine.onAcquire(takeAnd(engine, panics))
 			failures := 3
-			engine.onRelease(func(ctx context.Context, r lock.Request) error {
+			engine.onRelease(func(ctx context.Context, r lockengine.Request) error {
 				if failures--; failures >= 0 {
 					panic("a hook")
 				}
@@ -174,11 +175,11 @@ func TestPanicInTheBackground(t *testing.T) {
 }
 
 // nothing is an engine at whose pointer there is nothing.
-type nothing struct{ lock.Engine }
+type nothing struct{ lockengine.Engine }
 
 func TestNilEngine(t *testing.T) {
 	var none *nothing
-	for _, engine := range []lock.Engine{nil, none} {
+	for _, engine := range []lockengine.Engine{nil, none} {
 		if _, err := lock.New(engine, lock.Config{}); err == nil {
 			t.Errorf("New takes %#v", engine)
 		}

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"sync"
+
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // queues has a queue for each key that callers of this process acquire. The head of a
@@ -25,18 +27,18 @@ type queue struct {
 // news is the engine's last answer to the callers of a queue. The next head inherits it,
 // and a caller whose time ends before another answer returns it.
 type news struct {
-	holder  Holder // the holder in the last answer, if another had the key
-	failure error  // why the last request got no answer; nil if it got one
+	holder  lockengine.Holder // the holder in the last answer, if another had the key
+	failure error             // why the last request got no answer; nil if it got one
 }
 
 // newsOf returns the news in err, the error of an attempt.
 func newsOf(err error) *news {
-	if held, ok := errors.AsType[*HeldError](err); ok {
+	if held, ok := errors.AsType[*lockengine.HeldError](err); ok {
 		holder := held.Holder
 		holder.TTL = 0 // it was right when the answer came
 		return &news{holder: holder}
 	}
-	if errors.Is(err, ErrMarked) {
+	if errors.Is(err, lockengine.ErrMarked) {
 		return nil
 	}
 	return &news{holder: nobody, failure: err}
@@ -51,7 +53,7 @@ func (n *news) failed() error {
 }
 
 // lastHolder returns the holder in the engine's last answer, as far as it is known.
-func (n *news) lastHolder() Holder {
+func (n *news) lastHolder() lockengine.Holder {
 	if n == nil {
 		return nobody
 	}
@@ -59,7 +61,7 @@ func (n *news) lastHolder() Holder {
 }
 
 // nobody is the Holder if no holder is known.
-var nobody = Holder{Place: Place{Slot: -1}}
+var nobody = lockengine.Holder{Place: lockengine.Place{Slot: -1}}
 
 // A waiter is a caller behind the head.
 type waiter struct {

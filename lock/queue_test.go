@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/memlock"
 )
 
@@ -97,7 +98,7 @@ func TestTurnOfEndedCaller(t *testing.T) {
 			release(t, lease)
 			err := <-failed
 			wantIs(t, err, context.DeadlineExceeded)
-			if _, ok := errors.AsType[*lock.HeldError](err); !ok {
+			if _, ok := errors.AsType[*lockengine.HeldError](err); !ok {
 				t.Fatalf("Acquire: %v, want a *HeldError", err)
 			}
 			if more := engine.sent().acquire - sent; more != 0 {

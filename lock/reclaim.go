@@ -4,6 +4,8 @@ import (
 	"context"
 	"maps"
 	"strings"
+
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // reclaim releases a lock that an acquire found under its key, if this Locker took it
@@ -11,7 +13,7 @@ import (
 // up. An engine that hung for longer than the ttl executes an acquire that late.
 // reclaim reports whether the engine has answered. The caller is the head of the key's
 // queue.
-func (l *Locker) reclaim(ctx context.Context, r Request) bool {
+func (l *Locker) reclaim(ctx context.Context, r lockengine.Request) bool {
 	if !strings.HasPrefix(r.Owner, l.id) {
 		return false
 	}

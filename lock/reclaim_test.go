@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // leaveGhost has l leave a hold on k in the engine that it does not know the
@@ -70,7 +71,7 @@ func TestGhostThatIsBeingReleased(t *testing.T) {
 		l := newLocker(t, engine, lock.Config{})
 		leaveGhost(t, l, engine)
 		var calls atomic.Int32
-		engine.onRelease(func(ctx context.Context, h lock.Request) error {
+		engine.onRelease(func(ctx context.Context, h lockengine.Request) error {
 			if calls.Add(1) == 1 {
 				<-ctx.Done()
 				return ctx.Err()
@@ -153,17 +154,17 @@ func TestAcquireExecutedLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaults()
 		l := newLocker(t, engine, lock.Config{TTL: ttl})
-		var late lock.Request
-		engine.onAcquire(func(ctx context.Context, h lock.Request, _ time.Duration) (lock.Grant, error) {
+		var late lockengine.Request
+		engine.onAcquire(func(ctx context.Context, h lockengine.Request, _ time.Duration) (lockengine.Grant, error) {
 			late = h
 			<-ctx.Done()
-			return lock.Grant{}, lock.ErrNoAnswer
+			return lockengine.Grant{}, lockengine.ErrNoAnswer
 		})
 		engine.onRelease(releaseDown) // all of it stands still
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_, err := l.TryAcquire(ctx, "k")
-		wantIs(t, err, lock.ErrNoAnswer)
+		wantIs(t, err, lockengine.ErrNoAnswer)
 		pass(ttl + 2*time.Second)
 
 		// It goes on, and executes what is in its sockets.
@@ -183,17 +184,17 @@ func TestAcquiresExecutedLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaults()
 		l := newLocker(t, engine, lock.Config{TTL: ttl})
-		var late []lock.Request
-		engine.onAcquire(func(_ context.Context, r lock.Request, _ time.Duration) (lock.Grant, error) {
+		var late []lockengine.Request
+		engine.onAcquire(func(_ context.Context, r lockengine.Request, _ time.Duration) (lockengine.Grant, error) {
 			late = append(late, r)
-			return lock.Grant{}, lock.ErrNoAnswer
+			return lockengine.Grant{}, lockengine.ErrNoAnswer
 		})
 		for range 2 {
 			_, err := l.TryAcquire(t.Context(), "k")
-			wantIs(t, err, lock.ErrNoAnswer)
+			wantIs(t, err, lockengine.ErrNoAnswer)
 		}
 		synctest.Wait() // they are released, and not there yet
-		engine.onAcquire(func(ctx context.Context, r lock.Request, ttl time.Duration) (lock.Grant, error) {
+		engine.onAcquire(func(ctx context.Context, r lockengine.Request, ttl time.Duration) (lockengine.Grant, error) {
 			if len(late) > 0 {
 				_, _ = engine.Engine.Acquire(ctx, late[0], ttl)
 				late = late[1:]
@@ -207,7 +208,7 @@ func TestAcquiresExecutedLate(t *testing.T) {
 // A grant that comes when its caller can't use it any more has only begun in the
 // engine: it is released.
 func TestLateGrantIsReleased(t *testing.T) {
-	for name, answer := range map[string]error{"granted": nil, "unanswered": lock.ErrNoAnswer} {
+	for name, answer := range map[string]error{"granted": nil, "unanswered": lockengine.ErrNoAnswer} {
 		for end, settle := range map[string]func(*lock.Locker) error{
 			"soon":     func(*lock.Locker) error { pass(time.Second); return nil },
 			"by Close": func(l *lock.Locker) error { return l.Close(context.Background()) },
@@ -216,7 +217,7 @@ func TestLateGrantIsReleased(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					engine := newFaults()
 					l := newLocker(t, engine, lock.Config{TTL: ttl})
-					engine.onAcquire(func(_ context.Context, h lock.Request, ttl time.Duration) (lock.Grant, error) {
+					engine.onAcquire(func(_ context.Context, h lockengine.Request, ttl time.Duration) (lockengine.Grant, error) {
 						<-time.After(ttl + time.Second)
 						grant, err := engine.Engine.Acquire(context.Background(), h, ttl)
 						return grant, errors.Join(err, answer)
@@ -251,8 +252,8 @@ func TestRenewalExecutedLate(t *testing.T) {
 				tt.leave(lease)
 				const late = ttl - time.Millisecond
 				pass(late)
-				hold := lock.Request{Key: "k", Owner: lease.Grant().Owner}
-				if err := engine.Engine.Renew(t.Context(), []lock.Request{hold}, ttl)[0]; err != nil {
+				hold := lockengine.Request{Key: "k", Owner: lease.Grant().Owner}
+				if err := engine.Engine.Renew(t.Context(), []lockengine.Request{hold}, ttl)[0]; err != nil {
 					t.Fatal(err)
 				}
 				if tt.spared > late {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // nest takes the lock of lease once more.
@@ -81,12 +82,12 @@ func TestNestedReleases(t *testing.T) {
 					wantAlive(t, lease, true)
 					release(t, lease)
 					for range 2 {
-						if err := lease.Release(t.Context()); !errors.Is(err, lock.ErrNotHeld) || errors.Is(err, lock.ErrLost) {
+						if err := lease.Release(t.Context()); !errors.Is(err, lockengine.ErrNotHeld) || errors.Is(err, lock.ErrLost) {
 							t.Errorf("Release of a released lease: %v, want ErrNotHeld", err)
 						}
 					}
 					lease.Abandon() // it is not his any more
-					wantIs(t, lease.Err(), lock.ErrNotHeld)
+					wantIs(t, lease.Err(), lockengine.ErrNotHeld)
 					last := i == len(order)-1
 					if ended := outer.Context().Err() != nil; ended != last {
 						t.Errorf("after %d releases the context has ended: %t", i+1, ended)
@@ -175,7 +176,7 @@ func TestNestedLeaseAndWaiter(t *testing.T) {
 		release(t, nest(t, l, next))
 		wantAlive(t, next, true)
 		for _, old := range []*lock.Lease{outer, inner} {
-			wantIs(t, old.Release(t.Context()), lock.ErrNotHeld)
+			wantIs(t, old.Release(t.Context()), lockengine.ErrNotHeld)
 		}
 		wantAlive(t, next, true)
 		release(t, next)
@@ -190,8 +191,8 @@ func TestAbandonNested(t *testing.T) {
 		l := newLocker(t, engine, lock.Config{TTL: ttl})
 		outer := acquire(t, l, "k")
 		nest(t, l, outer).Abandon()
-		wantIs(t, outer.Err(), lock.ErrNotHeld)
-		wantIs(t, outer.Release(t.Context()), lock.ErrNotHeld)
+		wantIs(t, outer.Err(), lockengine.ErrNotHeld)
+		wantIs(t, outer.Release(t.Context()), lockengine.ErrNotHeld)
 		pass(believed - 1)
 		_, err := l.TryAcquire(t.Context(), "k")
 		wantHeld(t, err, "k", outer.Grant().Owner)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/internal/fail"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // Release releases the lock in the engine, or hands it over to a caller of this
@@ -15,14 +16,14 @@ import (
 //
 //   - nil when the lock was released or handed over, or an outer lease keeps it;
 //   - an error that matches ErrLost when the lock was lost before;
-//   - ErrNotHeld when the lease has been released or abandoned already;
+//   - lockengine.ErrNotHeld when the lease has been released or abandoned already;
 //   - another error when the engine did not answer. The Locker then continues to
 //     release the lock in the background.
 func (l *Lease) Release(ctx context.Context) error { return l.release(ctx, 0) }
 
 // ReleaseMarked is Release for a holder whose work is done for good: it marks the key
 // as done until keep has passed, so that acquires with UnlessMarked fail with
-// ErrMarked. The marker is set before the release, in the same round trip.
+// lockengine.ErrMarked. The marker is set before the release, in the same round trip.
 //
 // ReleaseMarked does not report whether the marker was set. It is not set when the
 // engine keeps no markers or cannot be reached, when keep is not positive, when an
@@ -35,7 +36,7 @@ func (l *Lease) release(ctx context.Context, mark time.Duration) error {
 	g := l.grant
 	action, cancel := l.locker.endLease(l, mark > 0)
 	if cancel != nil {
-		cancel(ErrNotHeld)
+		cancel(lockengine.ErrNotHeld)
 	}
 	switch action {
 	case actionKeep:
@@ -51,7 +52,7 @@ func (l *Lease) release(ctx context.Context, mark time.Duration) error {
 		}
 	case actionNone:
 		if l.released.Load() {
-			return ErrNotHeld
+			return lockengine.ErrNotHeld
 		}
 	}
 	return l.end()
@@ -157,5 +158,5 @@ func (l *Lease) Abandon() {
 	locker.wakeWatchdog()
 	cancel := g.cancel // the next caller has another
 	locker.mu.Unlock()
-	cancel(ErrNotHeld)
+	cancel(lockengine.ErrNotHeld)
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // How long the watchdog waits before it releases an orphan again: after an attempt, and
@@ -15,7 +17,7 @@ const (
 
 // addOrphan makes the watchdog release r until it is gone. The engine may have executed
 // the last request for r just now, even if it was sent long ago.
-func (l *Locker) addOrphan(r Request, acquire bool) {
+func (l *Locker) addOrphan(r lockengine.Request, acquire bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.halted {
@@ -42,7 +44,7 @@ func (l *Locker) releaseDueOrphans(now int64) {
 func (l *Locker) releaseOrphan(ctx context.Context, r *orphan) bool {
 	ctx, cancel := context.WithTimeout(ctx, l.cfg.RequestTimeout)
 	defer cancel()
-	err := ErrNoAnswer // if the engine panics
+	err := lockengine.ErrNoAnswer // if the engine panics
 	defer func() { l.afterRelease(r, err) }()
 	err = l.engine.Release(ctx, r.request)
 	return err == nil || notOurs(err)
@@ -60,7 +62,7 @@ func (l *Locker) afterRelease(r *orphan, err error) {
 }
 
 func (l *Locker) retryAfter(err error) time.Duration {
-	if errors.Is(err, ErrNotSent) {
+	if errors.Is(err, lockengine.ErrNotSent) {
 		return min(retryUnsent, l.cfg.TTL/10)
 	}
 	return min(retryRelease, l.cfg.TTL/10)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/memlock"
 )
 
@@ -17,7 +18,7 @@ import (
 // protects a journal that nothing else protects.
 type stress struct {
 	t        *testing.T
-	engine   lock.Engine
+	engine   lockengine.Engine
 	lockers  []*lock.Locker
 	journals map[string]*journal
 	patience time.Duration // of some callers, 0 = endless
@@ -26,7 +27,7 @@ type stress struct {
 // A journal has the tokens of those who had the key, in the order of holding.
 type journal struct{ tokens []int64 }
 
-func newStress(t *testing.T, engine lock.Engine, lockers int) *stress {
+func newStress(t *testing.T, engine lockengine.Engine, lockers int) *stress {
 	s := &stress{t: t, engine: engine, journals: map[string]*journal{"a": {}, "b": {}}}
 	for range lockers {
 		s.lockers = append(s.lockers, newLocker(t, engine, lock.Config{}))

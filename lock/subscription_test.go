@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // One subscription serves all who wait in this process, one after the other.
@@ -92,8 +93,8 @@ func TestWatchErrorIsNotReturned(t *testing.T) {
 func TestWaitForHolderWithoutEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newBells()
-		engine.onAcquire(func(_ context.Context, h lock.Request, _ time.Duration) (lock.Grant, error) {
-			return lock.Grant{}, &lock.HeldError{Key: h.Key, Holder: lock.Holder{Owner: "java:1", TTL: math.MaxInt64}}
+		engine.onAcquire(func(_ context.Context, h lockengine.Request, _ time.Duration) (lockengine.Grant, error) {
+			return lockengine.Grant{}, &lockengine.HeldError{Key: h.Key, Holder: lockengine.Holder{Owner: "java:1", TTL: math.MaxInt64}}
 		})
 		l := newLocker(t, engine, lock.Config{})
 		w := wait(t, l, "k")

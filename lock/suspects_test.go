@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // reports is an engine whose test says when a lock may have been lost.
@@ -23,7 +24,7 @@ type reports struct {
 
 func newReports() *reports { return &reports{faults: newFaults(), lost: make(map[string]func())} }
 
-func (e *reports) WatchLoss(r lock.Request, lost func()) (stop func()) {
+func (e *reports) WatchLoss(r lockengine.Request, lost func()) (stop func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.watched++
@@ -122,7 +123,7 @@ func TestReportDuringARenewal(t *testing.T) {
 		e := newReports()
 		l := newLocker(t, e, lock.Config{TTL: ttl})
 		lease := acquire(t, l, "a")
-		e.onRenew(func(ctx context.Context, rs []lock.Request, ttl time.Duration) []error {
+		e.onRenew(func(ctx context.Context, rs []lockengine.Request, ttl time.Duration) []error {
 			errs := e.Engine.Renew(ctx, rs, ttl)
 			<-time.After(100 * time.Millisecond) // on its way
 			return errs
@@ -231,7 +232,7 @@ func TestStormOfReports(t *testing.T) {
 		}
 		pass(time.Second)
 		var running, most, largest int
-		e.onRenew(func(ctx context.Context, rs []lock.Request, _ time.Duration) []error {
+		e.onRenew(func(ctx context.Context, rs []lockengine.Request, _ time.Duration) []error {
 			e.mu.Lock()
 			running++
 			most, largest = max(most, running), max(largest, len(rs))
@@ -240,7 +241,7 @@ func TestStormOfReports(t *testing.T) {
 			e.mu.Lock()
 			running--
 			e.mu.Unlock()
-			return sameVerdict(rs, lock.ErrNotHeld)
+			return sameVerdict(rs, lockengine.ErrNotHeld)
 		})
 		for i := range leases {
 			e.report(fmt.Sprint(i))
@@ -262,7 +263,7 @@ func TestSuspectsOutliveAPanic(t *testing.T) {
 		l := newLocker(t, e, lock.Config{TTL: ttl})
 		a, b := acquire(t, l, "a"), acquire(t, l, "b")
 		pass(time.Second)
-		e.onRenew(func(context.Context, []lock.Request, time.Duration) []error { panic("a driver") })
+		e.onRenew(func(context.Context, []lockengine.Request, time.Duration) []error { panic("a driver") })
 		e.report("a")
 		synctest.Wait()
 		wantAlive(t, a, true)

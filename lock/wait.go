@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/internal/wait"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // How long the head of a queue sleeps before its next attempt: without a subscription that
@@ -27,28 +28,28 @@ const (
 // key's queue.
 func (l *Locker) wait(ctx context.Context, c acquireCall, first *answer) (*Lease, error) {
 	sub := l.queues.subscription(c.key)
-	last := &HeldError{Key: c.key, Holder: nobody}
+	last := &lockengine.HeldError{Key: c.key, Holder: nobody}
 	heard := false     // the engine has answered
 	backoff := 0       // how often the sleep is doubled
 	reached := l.now() // when it last did
 	for {
 		lease, err := l.attemptUnlessMade(ctx, c, first)
 		first, c.waits = nil, true
-		if err == nil || errors.Is(err, ErrMarked) {
+		if err == nil || errors.Is(err, lockengine.ErrMarked) {
 			return lease, err
 		}
-		held, answered := errors.AsType[*HeldError](err)
+		held, answered := errors.AsType[*lockengine.HeldError](err)
 		if answered {
 			last, heard, reached = held, true, l.now()
 			l.queues.note(c.key, newsOf(held))
 		}
-		if errors.Is(err, ErrNoAnswer) || errors.Is(err, ErrRefused) {
+		if errors.Is(err, lockengine.ErrNoAnswer) || errors.Is(err, lockengine.ErrRefused) {
 			backoff = min(backoff+1, maxBackoff)
 		} else {
 			backoff = 0
 		}
 		if end := wait.Err(ctx); end != nil && heard {
-			return nil, last.endedBy(end)
+			return nil, endedBy(last, end)
 		}
 		switch {
 		case answered && sub == nil:
@@ -67,7 +68,7 @@ func (l *Locker) wait(ctx context.Context, c acquireCall, first *answer) (*Lease
 		}
 		switch end := l.sleep(ctx, heed, pollDelay(heed, last.Holder.TTL)<<backoff); {
 		case end != nil && heard:
-			return nil, last.endedBy(end)
+			return nil, endedBy(last, end)
 		case end != nil:
 			return nil, fmt.Errorf("%w: %w", end, err)
 		}
@@ -94,8 +95,8 @@ func (l *Locker) waitEnd(ctx context.Context) error {
 
 // mayRecover reports whether a retry may soon succeed after an engine's failure.
 func (l *Locker) mayRecover(ctx context.Context, err error, reached int64) bool {
-	return (errors.Is(err, ErrNotSent) || errors.Is(err, ErrRefused) || errors.Is(err, ErrNoAnswer)) &&
-		!errors.Is(err, ErrDenied) && wait.Err(ctx) == nil && l.now()-reached < int64(l.cfg.TTL)
+	return (errors.Is(err, lockengine.ErrNotSent) || errors.Is(err, lockengine.ErrRefused) || errors.Is(err, lockengine.ErrNoAnswer)) &&
+		!errors.Is(err, lockengine.ErrDenied) && wait.Err(ctx) == nil && l.now()-reached < int64(l.cfg.TTL)
 }
 
 // pollDelay returns how long to sleep before the next attempt of a head that heeds sub,
@@ -135,7 +136,7 @@ func (l *Locker) sleep(ctx context.Context, sub *subscription, d time.Duration) 
 // subscribe makes the engine notify the head when key may have become free. It returns
 // nil if the engine cannot, now or ever.
 func (l *Locker) subscribe(ctx context.Context, key string) *subscription {
-	waker, ok := l.engine.(Waker)
+	waker, ok := l.engine.(lockengine.Waker)
 	if !ok {
 		return nil
 	}

@@ -7,10 +7,11 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // elsewhere has another process hold k.
-func elsewhere(t *testing.T, engine lock.Engine) *lock.Lease {
+func elsewhere(t *testing.T, engine lockengine.Engine) *lock.Lease {
 	t.Helper()
 	return acquire(t, newLocker(t, engine, lock.Config{}), "k")
 }
@@ -148,7 +149,7 @@ func TestDeadHolderIsNoticed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const left = 300 * time.Millisecond
 		engine := newBells()
-		if _, err := engine.Acquire(t.Context(), lock.Request{Key: "k", Owner: "dead:1"}, left); err != nil {
+		if _, err := engine.Acquire(t.Context(), lockengine.Request{Key: "k", Owner: "dead:1"}, left); err != nil {
 			t.Fatal(err)
 		}
 		w := wait(t, newLocker(t, engine, lock.Config{}), "k")
@@ -163,8 +164,8 @@ func TestDeadHolderIsNoticed(t *testing.T) {
 // once: it would notify itself all the time.
 func TestWaiterHeedsNoNotificationOfItsOwn(t *testing.T) {
 	for name, answer := range map[string]error{
-		"held in part": &lock.HeldError{Key: "k", Partial: true},
-		"not reached":  lock.ErrNotSent,
+		"held in part": &lockengine.HeldError{Key: "k", Partial: true},
+		"not reached":  lockengine.ErrNotSent,
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -172,9 +173,9 @@ func TestWaiterHeedsNoNotificationOfItsOwn(t *testing.T) {
 				acquire(t, newLocker(t, engine, lock.Config{TTL: time.Hour}), "k")
 				w := wait(t, newLocker(t, engine, lock.Config{TTL: time.Hour}), "k")
 				pass(time.Second) // it has subscribed
-				engine.onAcquire(func(context.Context, lock.Request, time.Duration) (lock.Grant, error) {
+				engine.onAcquire(func(context.Context, lockengine.Request, time.Duration) (lockengine.Grant, error) {
 					time.AfterFunc(time.Millisecond, func() { engine.ring("k") })
-					return lock.Grant{}, answer
+					return lockengine.Grant{}, answer
 				})
 				pass(time.Second)
 				before := engine.sent().acquire

@@ -9,6 +9,7 @@ import (
 
 	"github.com/belaygo/belay/internal/background"
 	"github.com/belaygo/belay/internal/fail"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // maxBatch is how many grants are renewed by one call of the engine.
@@ -107,7 +108,7 @@ func (l *Locker) byNode(due []*grant) map[string][]*grant {
 	if len(due) == 0 {
 		return nil
 	}
-	locator, _ := l.engine.(Locator)
+	locator, _ := l.engine.(lockengine.Locator)
 	nodes := make(map[string][]*grant)
 	for _, g := range due {
 		node := l.nodeOf(g, locator)
@@ -118,7 +119,7 @@ func (l *Locker) byNode(due []*grant) map[string][]*grant {
 
 // nodeOf returns the node that has g now or, if that is unknown, the one that granted
 // it.
-func (l *Locker) nodeOf(g *grant, locator Locator) (node string) {
+func (l *Locker) nodeOf(g *grant, locator lockengine.Locator) (node string) {
 	node = g.place.Node
 	if locator == nil {
 		return node
@@ -133,7 +134,7 @@ func (l *Locker) nodeOf(g *grant, locator Locator) (node string) {
 func (l *Locker) renew(batch []*grant) {
 	ctx, cancel := context.WithTimeout(l.ctx, l.cfg.RequestTimeout)
 	defer cancel()
-	rs := make([]Request, len(batch))
+	rs := make([]lockengine.Request, len(batch))
 	for i, g := range batch {
 		rs[i] = g.request()
 	}

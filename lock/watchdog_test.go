@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/memlock"
 )
 
@@ -96,11 +97,11 @@ func TestEngineUnreachable(t *testing.T) {
 	for name, fault := range map[string]renewFunc{
 		"answers with errors": renewDown,
 		"hangs":               renewHangs,
-		"hangs for ever": func(_ context.Context, hs []lock.Request, _ time.Duration) []error {
+		"hangs for ever": func(_ context.Context, hs []lockengine.Request, _ time.Duration) []error {
 			<-stuck
 			return sameVerdict(hs, nil)
 		},
-		"gives too few answers": func(context.Context, []lock.Request, time.Duration) []error { return nil },
+		"gives too few answers": func(context.Context, []lockengine.Request, time.Duration) []error { return nil },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -135,7 +136,7 @@ func TestSlowRenewal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaults()
 		lease := acquire(t, newLocker(t, engine, lock.Config{TTL: ttl}), "k")
-		engine.onRenew(func(ctx context.Context, hs []lock.Request, ttl time.Duration) []error {
+		engine.onRenew(func(ctx context.Context, hs []lockengine.Request, ttl time.Duration) []error {
 			errs := engine.Engine.Renew(ctx, hs, ttl)
 			<-time.After(900 * time.Millisecond)
 			return errs
@@ -152,12 +153,12 @@ func TestSlowRenewal(t *testing.T) {
 func TestNodesAreRenewedSideBySide(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaults()
-		engine.onAcquire(func(ctx context.Context, h lock.Request, ttl time.Duration) (lock.Grant, error) {
+		engine.onAcquire(func(ctx context.Context, h lockengine.Request, ttl time.Duration) (lockengine.Grant, error) {
 			grant, err := engine.Engine.Acquire(ctx, h, ttl)
 			grant.Node = "node of " + h.Key
 			return grant, err
 		})
-		engine.onRenew(func(ctx context.Context, hs []lock.Request, ttl time.Duration) []error {
+		engine.onRenew(func(ctx context.Context, hs []lockengine.Request, ttl time.Duration) []error {
 			if len(hs) != 1 {
 				t.Errorf("%d nodes in one batch", len(hs))
 			}
@@ -196,7 +197,7 @@ func TestAnswerComesTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaults()
 		l := newLocker(t, engine, lock.Config{TTL: ttl})
-		engine.onAcquire(func(ctx context.Context, h lock.Request, ttl time.Duration) (lock.Grant, error) {
+		engine.onAcquire(func(ctx context.Context, h lockengine.Request, ttl time.Duration) (lockengine.Grant, error) {
 			grant, err := engine.Engine.Acquire(ctx, h, ttl)
 			<-time.After(believed)
 			return grant, err

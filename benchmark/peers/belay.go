@@ -8,6 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/redislock"
 )
 
@@ -42,7 +43,7 @@ func (l *belayLocker) acquire(ctx context.Context, key string, wait bool) (held,
 		take = l.locker.Acquire
 	}
 	lease, err := take(ctx, key)
-	if _, busy := errors.AsType[*lock.HeldError](err); busy && !wait {
+	if _, busy := errors.AsType[*lockengine.HeldError](err); busy && !wait {
 		return nil, errHeld
 	}
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	_ "modernc.org/sqlite"
 
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/quorumlock"
 	"github.com/belaygo/belay/lock/redislock"
 	"github.com/belaygo/belay/lock/sqllock"
@@ -43,10 +43,10 @@ func (o *opened) close() {
 }
 
 // of has the cycles be those of a lock engine.
-func (o *opened) of(e lock.Engine) *opened {
+func (o *opened) of(e lockengine.Engine) *opened {
 	o.closers = append(o.closers, func() { _ = e.Close(context.Background()) })
 	o.cycle = func(ctx context.Context, key, owner string) error {
-		r := lock.Request{Key: key, Owner: owner}
+		r := lockengine.Request{Key: key, Owner: owner}
 		if _, err := e.Acquire(ctx, r, ttl); err != nil {
 			return err
 		}
@@ -120,7 +120,7 @@ func openServer(addr string) (redislock.Engine, error) {
 
 func (f *five) quorum(context.Context) (*opened, error) {
 	o := &opened{pidFiles: f.pidFiles}
-	var nodes []lock.Engine
+	var nodes []lockengine.Engine
 	for _, addr := range f.addrs {
 		e, err := openServer(addr)
 		if err != nil {

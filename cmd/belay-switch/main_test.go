@@ -12,7 +12,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/memlock"
 	"github.com/belaygo/belay/lock/sqllock"
 	"github.com/belaygo/belay/lock/switchlock"
@@ -43,14 +43,14 @@ func service(t *testing.T, dsn string) {
 	}
 	t.Cleanup(closePool)
 	e, err := switchlock.New(switchlock.Config{
-		Source: source, Engines: map[string]lock.Engine{"redis": memlock.New(), "sql": memlock.New()},
+		Source: source, Engines: map[string]lockengine.Engine{"redis": memlock.New(), "sql": memlock.New()},
 		First: "redis", Lease: 200 * time.Millisecond, TTL: 200 * time.Millisecond,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = e.Close(context.Background()) })
-	if _, err := e.Acquire(t.Context(), lock.Request{Key: "k", Owner: "me:1"}, time.Millisecond); err != nil {
+	if _, err := e.Acquire(t.Context(), lockengine.Request{Key: "k", Owner: "me:1"}, time.Millisecond); err != nil {
 		t.Fatal(err)
 	}
 }

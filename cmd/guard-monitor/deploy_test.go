@@ -26,6 +26,7 @@ import (
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/memlock"
 	"github.com/belaygo/belay/lock/redislock"
 	"github.com/belaygo/belay/lock/switchlock"
@@ -89,7 +90,7 @@ func metricNames(t *testing.T) (names []string) {
 	check(t, err)
 	t.Cleanup(func() { check(t, locker.Close(context.Background())) })
 	switched, err := switchlock.New(switchlock.Config{
-		Source: noSource{}, Engines: map[string]lock.Engine{"memory": memlock.New()}, First: "memory", Logger: slog.New(slog.DiscardHandler),
+		Source: noSource{}, Engines: map[string]lockengine.Engine{"memory": memlock.New()}, First: "memory", Logger: slog.New(slog.DiscardHandler),
 	})
 	check(t, err)
 	t.Cleanup(func() { check(t, switched.Close(context.Background())) })

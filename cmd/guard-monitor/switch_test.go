@@ -16,6 +16,7 @@ import (
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/memlock"
 	"github.com/belaygo/belay/lock/sqllock"
 	"github.com/belaygo/belay/lock/switchlock"
@@ -28,10 +29,10 @@ type shop struct {
 }
 
 // deadEngine is an engine whose server is gone.
-type deadEngine struct{ lock.Engine }
+type deadEngine struct{ lockengine.Engine }
 
-func (deadEngine) Acquire(context.Context, lock.Request, time.Duration) (lock.Grant, error) {
-	return lock.Grant{}, lock.ErrNoAnswer
+func (deadEngine) Acquire(context.Context, lockengine.Request, time.Duration) (lockengine.Grant, error) {
+	return lockengine.Grant{}, lockengine.ErrNoAnswer
 }
 
 // openShop starts an instance of orders that reports to the monitor.
@@ -44,7 +45,7 @@ func openShop(t *testing.T, p *process, file, name string) shop {
 	source, err := sqllock.NewSource(pool, sqllock.SQLite, "orders")
 	check(t, err)
 	engine, err := switchlock.New(switchlock.Config{
-		Source: source, Engines: map[string]lock.Engine{"redis": deadEngine{memlock.New()}, "sql": memlock.New()}, First: "redis",
+		Source: source, Engines: map[string]lockengine.Engine{"redis": deadEngine{memlock.New()}, "sql": memlock.New()}, First: "redis",
 		Lease: time.Second, TTL: 2 * time.Second,
 	})
 	check(t, err)

@@ -5,12 +5,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // engine is an engine in memory that can lose every lock.
 type engine struct {
-	lock.Engine
+	lockengine.Engine
 
 	mu    sync.Mutex
 	loses bool
@@ -24,7 +24,7 @@ func (e *engine) lose(all bool) {
 
 // Acquire acquires the lock on r.Key. If locks are to be lost, it forgets the lock that is there before,
 // and its own after.
-func (e *engine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration) (lock.Grant, error) {
+func (e *engine) Acquire(ctx context.Context, r lockengine.Request, ttl time.Duration) (lockengine.Grant, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.loses {
@@ -38,5 +38,5 @@ func (e *engine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration)
 func (e *engine) forget(key string) bool {
 	ctx := context.Background()
 	holder, _ := e.Inspect(ctx, key)
-	return e.Release(ctx, lock.Request{Key: key, Owner: holder.Owner}) == nil
+	return e.Release(ctx, lockengine.Request{Key: key, Owner: holder.Owner}) == nil
 }

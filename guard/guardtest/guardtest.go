@@ -21,6 +21,7 @@ import (
 	"github.com/belaygo/belay/internal/dbtx/catalogue"
 	"github.com/belaygo/belay/internal/message"
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/memlock"
 	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/once"
@@ -81,7 +82,7 @@ func (g *Guard) LoseAll(all bool) { g.locks.lose(all) }
 
 // Engine returns the engine that the locks are kept in, for a Locker of the
 // test's own.
-func (g *Guard) Engine() lock.Engine { return g.locks }
+func (g *Guard) Engine() lockengine.Engine { return g.locks }
 
 // Peer returns another instance of the same service: it has the same locks and
 // events, and db, which may be another pool on the same database.

@@ -22,6 +22,7 @@ import (
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/once"
 )
 
@@ -222,15 +223,15 @@ func TestOutage(t *testing.T) {
 
 // away is an engine that can't be reached for a while.
 type away struct {
-	lock.Engine
+	lockengine.Engine
 	gone  atomic.Bool
 	asked atomic.Int64 // in vain
 }
 
-func (a *away) Acquire(ctx context.Context, r lock.Request, ttl time.Duration) (lock.Grant, error) {
+func (a *away) Acquire(ctx context.Context, r lockengine.Request, ttl time.Duration) (lockengine.Grant, error) {
 	if a.gone.Load() {
 		a.asked.Add(1)
-		return lock.Grant{}, errors.New("nobody listens")
+		return lockengine.Grant{}, errors.New("nobody listens")
 	}
 	return a.Engine.Acquire(ctx, r, ttl)
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/redislock"
 	"github.com/belaygo/belay/notify"
 )
@@ -34,7 +34,7 @@ type watchedEngine struct {
 	journal *journal
 }
 
-func (e watchedEngine) Acquire(ctx context.Context, h lock.Request, ttl time.Duration) (lock.Grant, error) {
+func (e watchedEngine) Acquire(ctx context.Context, h lockengine.Request, ttl time.Duration) (lockengine.Grant, error) {
 	e.journal.write(line{At: asked, Do: doOf(ctx), Key: h.Key, Owner: h.Owner})
 	g, err := e.Engine.Acquire(ctx, h, ttl)
 	if err == nil {
@@ -43,7 +43,7 @@ func (e watchedEngine) Acquire(ctx context.Context, h lock.Request, ttl time.Dur
 	return g, err
 }
 
-func (e watchedEngine) Renew(ctx context.Context, hs []lock.Request, ttl time.Duration) []error {
+func (e watchedEngine) Renew(ctx context.Context, hs []lockengine.Request, ttl time.Duration) []error {
 	errs := e.Engine.Renew(ctx, hs, ttl)
 	for i, h := range hs {
 		if errs[i] == nil {
@@ -53,12 +53,12 @@ func (e watchedEngine) Renew(ctx context.Context, hs []lock.Request, ttl time.Du
 	return errs
 }
 
-func (e watchedEngine) Release(ctx context.Context, h lock.Request) error {
+func (e watchedEngine) Release(ctx context.Context, h lockengine.Request) error {
 	e.journal.write(line{At: release, Do: doOf(ctx), Key: h.Key, Owner: h.Owner})
 	err := e.Engine.Release(ctx, h)
 	l := line{At: released, Do: doOf(ctx), Key: h.Key, Owner: h.Owner, Result: "freed"}
 	switch {
-	case errors.Is(err, lock.ErrNotHeld):
+	case errors.Is(err, lockengine.ErrNotHeld):
 		l.Result = "gone"
 	case err != nil:
 		l.Result = unanswered
@@ -67,7 +67,7 @@ func (e watchedEngine) Release(ctx context.Context, h lock.Request) error {
 	return err
 }
 
-func (e watchedEngine) Inspect(ctx context.Context, key string) (lock.Holder, error) {
+func (e watchedEngine) Inspect(ctx context.Context, key string) (lockengine.Holder, error) {
 	h, err := e.Engine.Inspect(ctx, key)
 	l := line{At: inspected, Do: doOf(ctx), Key: key, Owner: h.Owner}
 	if err != nil {

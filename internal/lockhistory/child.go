@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // jobVar has the test binary do a job in a process of its own.
@@ -24,7 +25,7 @@ const limit = 20 * time.Second
 
 // Main does the job of this process, if a test has started it for one, and exits. TestMain
 // calls it first. open returns the engine of a Job, and what closes it.
-func Main(open func(where string) (lock.Engine, func(), error)) {
+func Main(open func(where string) (lockengine.Engine, func(), error)) {
 	text := os.Getenv(jobVar)
 	if text == "" {
 		return
@@ -37,7 +38,7 @@ func Main(open func(where string) (lock.Engine, func(), error)) {
 }
 
 // work does a job until standard input ends, and prints its spans.
-func work(text string, open func(where string) (lock.Engine, func(), error)) error {
+func work(text string, open func(where string) (lockengine.Engine, func(), error)) error {
 	var j Job
 	if err := json.Unmarshal([]byte(text), &j); err != nil {
 		return err

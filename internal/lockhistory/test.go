@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/locktest"
 )
 
@@ -25,7 +26,7 @@ type Setup struct {
 	Where string              // see Job
 	Key   func(string) string // returns a key of the test's own
 	// Engine is one of this process on the same store.
-	Engine lock.Engine
+	Engine lockengine.Engine
 	// Breaks break the store, one after the other. Each returns when the store works again.
 	Breaks []Break
 }
@@ -160,7 +161,7 @@ func (s Setup) holderPaused(t *testing.T) {
 		t.Errorf("the other's lease: %v", err)
 	}
 	holder.Stop() // it waits for the lock, and gives up
-	if err := next.Release(t.Context()); err != nil && !errors.Is(err, lock.ErrNoAnswer) && !errors.Is(err, lock.ErrNotSent) {
+	if err := next.Release(t.Context()); err != nil && !errors.Is(err, lockengine.ErrNoAnswer) && !errors.Is(err, lockengine.ErrNotSent) {
 		t.Errorf("Release: %v", err)
 	}
 }

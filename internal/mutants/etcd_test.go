@@ -55,9 +55,9 @@ var etcdMutants = []mutant{
 		name:  "etcd-stray-lock-stays",
 		loses: "A lock that was taken without an answer stays as long as the process renews any other.",
 		file:  "lock/etcdlock/acquire.go",
-		old: `		if errors.Is(err, lock.ErrNoAnswer) {
+		old: `		if errors.Is(err, lockengine.ErrNoAnswer) {
 			le.strays(id)`,
-		new: `		if errors.Is(err, lock.ErrNotSent) {
+		new: `		if errors.Is(err, lockengine.ErrNotSent) {
 			le.strays(id)`,
 		tests: "lock/etcdlock TestAcquireWithoutAnswerEnds",
 	},
@@ -65,8 +65,8 @@ var etcdMutants = []mutant{
 		name:  "etcd-stray-move-stays",
 		loses: "A lock that was moved to another lease without an answer stays as long as the process renews any other.",
 		file:  "lock/etcdlock/renew.go",
-		old:   `	if errors.Is(err, lock.ErrNoAnswer) {`,
-		new:   `	if errors.Is(err, lock.ErrNotSent) {`,
+		old:   `	if errors.Is(err, lockengine.ErrNoAnswer) {`,
+		new:   `	if errors.Is(err, lockengine.ErrNotSent) {`,
 		tests: "lock/etcdlock TestUnansweredMove",
 	},
 	{
@@ -90,9 +90,9 @@ var etcdMutants = []mutant{
 		name:  "etcd-unknown-error-sent-nothing",
 		loses: "A lock that was granted without an answer is left to expire.",
 		file:  "lock/etcdlock/call.go",
-		old: `	return lock.ErrNoAnswer
+		old: `	return lockengine.ErrNoAnswer
 }`,
-		new: `	return lock.ErrNotSent
+		new: `	return lockengine.ErrNotSent
 }`,
 		tests: "lock/etcdlock TestFullServerMayHaveTaken",
 	},

@@ -450,8 +450,8 @@ var guardMutants = []mutant{
 		name:  "hurried-caller-is-an-outage",
 		loses: "Callers with short deadlines report outages of a Redis that is well.",
 		file:  "guard/acquire.go",
-		old:   `	return late && errors.Is(err, lock.ErrNoAnswer) && took >= hesitation`,
-		new:   `	return late && errors.Is(err, lock.ErrNoAnswer) && took > 0`,
+		old:   `	return late && errors.Is(err, lockengine.ErrNoAnswer) && took >= hesitation`,
+		new:   `	return late && errors.Is(err, lockengine.ErrNoAnswer) && took > 0`,
 		tests: "guard TestNoRefusalToReport TestSilentRedisIsReported",
 	},
 	{

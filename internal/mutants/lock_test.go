@@ -68,8 +68,8 @@ var lockMutants = []mutant{
 		name:  "overwritten-lock-is-kept",
 		loses: "A holder whose entry in Redis somebody overwrote goes on until its deadline.",
 		file:  "lock/errors.go",
-		old:   `return errors.Is(err, ErrNotHeld) || errors.Is(err, ErrUnusable)`,
-		new:   `return errors.Is(err, ErrNotHeld)`,
+		old:   `return errors.Is(err, lockengine.ErrNotHeld) || errors.Is(err, lockengine.ErrUnusable)`,
+		new:   `return errors.Is(err, lockengine.ErrNotHeld)`,
 		tests: "lock TestOverwrittenLockIsLostAtRenewal TestOverwrittenLockIsLostAtRelease",
 	},
 	{
@@ -116,8 +116,8 @@ var lockMutants = []mutant{
 		name:  "refused-lock-becomes-an-orphan",
 		loses: "A Redis without memory is kept busy with releases of locks that it never granted.",
 		file:  "lock/errors.go",
-		old:   `errors.Is(err, ErrNotSent) || errors.Is(err, ErrRefused) || errors.Is(err, ErrUnusable)`,
-		new:   `errors.Is(err, ErrNotSent) || errors.Is(err, ErrUnusable)`,
+		old:   `errors.Is(err, lockengine.ErrNotSent) || errors.Is(err, lockengine.ErrRefused) || errors.Is(err, lockengine.ErrUnusable)`,
+		new:   `errors.Is(err, lockengine.ErrNotSent) || errors.Is(err, lockengine.ErrUnusable)`,
 		tests: "lock TestAnsweredRefusalLeavesNothing",
 	},
 	{

@@ -38,7 +38,7 @@ var quorumMutants = []mutant{
 		loses: "A lock that silent nodes may have granted is not released, and stays until its ttl has passed.",
 		file:  "lock/quorumlock/errors.go",
 		old: `	case left >= b.e.majority:
-		return b.failure(ctx, lock.ErrNoAnswer)
+		return b.failure(ctx, lockengine.ErrNoAnswer)
 	case`,
 		new:   `	case`,
 		tests: "lock/quorumlock TestSilentMajorityMayHold",

@@ -45,8 +45,8 @@ var redisMutants = []mutant{
 		name:  "not-sent-is-a-guess",
 		loses: "A lock that was taken without an answer is not released, and stays until its ttl has passed.",
 		file:  "lock/redislock/errors.go",
-		old:   `	return fmt.Errorf("%w: %w", lock.ErrNoAnswer, err)`,
-		new:   `	return fmt.Errorf("%w: %w", lock.ErrNotSent, err)`,
+		old:   `	return fmt.Errorf("%w: %w", lockengine.ErrNoAnswer, err)`,
+		new:   `	return fmt.Errorf("%w: %w", lockengine.ErrNotSent, err)`,
 		tests: "lock/redislock TestContractOnSingleServer",
 	},
 	{
@@ -117,8 +117,8 @@ var redisMutants = []mutant{
 		name:  "no-answer-taken-for-not-sent",
 		loses: "A lock that was granted without an answer is left to expire.",
 		file:  "lock/redislock/errors.go",
-		old:   `	return fmt.Errorf("%w: %w", lock.ErrNoAnswer, err)`,
-		new:   `	return fmt.Errorf("%w: %w", lock.ErrNotSent, err)`,
+		old:   `	return fmt.Errorf("%w: %w", lockengine.ErrNoAnswer, err)`,
+		new:   `	return fmt.Errorf("%w: %w", lockengine.ErrNotSent, err)`,
 		tests: "lock/redislock TestFaultsOfNodes TestAnswerLost",
 	},
 	{

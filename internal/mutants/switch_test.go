@@ -69,8 +69,8 @@ var switchMutants = []mutant{
 		name:  "taken-in-vain",
 		loses: "An acquire that the new engine refuses keeps the key in the old one.",
 		file:  "lock/switchlock/acquire.go",
-		old:   `			return lock.Grant{}, undo(ctx, p.asked[0], r, err)`,
-		new:   `			return lock.Grant{}, err`,
+		old:   `			return lockengine.Grant{}, undo(ctx, p.asked[0], r, err)`,
+		new:   `			return lockengine.Grant{}, err`,
 		tests: "lock/switchlock TestAcquireInVain",
 	},
 	{

@@ -86,8 +86,8 @@ var zkMutants = []mutant{
 		name:  "zk-unknown-error-is-a-refusal",
 		loses: "A lock that was granted by a server that could not say so is left to expire.",
 		file:  "lock/zklock/errors.go",
-		old:   `	return lock.ErrNoAnswer`,
-		new:   `	return lock.ErrRefused`,
+		old:   `	return lockengine.ErrNoAnswer`,
+		new:   `	return lockengine.ErrRefused`,
 		tests: "lock/zklock TestUnknownErrorMayHaveTaken",
 	},
 	{

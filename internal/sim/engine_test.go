@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 const node = "redis:6379"
@@ -46,32 +46,32 @@ func newServer(w *world) *server {
 func (s *server) fails(write bool) error {
 	switch {
 	case s.down:
-		return fmt.Errorf("%w: connection refused", lock.ErrNotSent)
+		return fmt.Errorf("%w: connection refused", lockengine.ErrNotSent)
 	case s.full && write:
-		return fmt.Errorf("%w: OOM command not allowed", lock.ErrRefused)
+		return fmt.Errorf("%w: OOM command not allowed", lockengine.ErrRefused)
 	}
 	return nil
 }
 
-func (s *server) acquire(p *process, r lock.Request, ttl time.Duration) (lock.Grant, error) {
+func (s *server) acquire(p *process, r lockengine.Request, ttl time.Duration) (lockengine.Grant, error) {
 	if err := s.fails(true); err != nil {
-		return lock.Grant{}, err
+		return lockengine.Grant{}, err
 	}
 	if until, ok := s.state.marks[r.Key]; ok && r.UnlessMarked && time.Now().Before(until) {
-		return lock.Grant{}, lock.ErrMarked
+		return lockengine.Grant{}, lockengine.ErrMarked
 	}
 	e, held := s.state.held[r.Key]
 	if held && e.owner != r.Owner {
-		return lock.Grant{}, &lock.HeldError{Key: r.Key, Holder: s.holder(r.Key)}
+		return lockengine.Grant{}, &lockengine.HeldError{Key: r.Key, Holder: s.holder(r.Key)}
 	}
 	s.change()
 	s.state.held[r.Key] = entry{r.Owner, time.Now().Add(ttl)}
 	s.token += 1024
 	s.w.history.granted(p, r)
-	return lock.Grant{Token: s.token, Place: s.place(r.Key)}, nil
+	return lockengine.Grant{Token: s.token, Place: s.place(r.Key)}, nil
 }
 
-func (s *server) renew(rs []lock.Request, ttl time.Duration) []error {
+func (s *server) renew(rs []lockengine.Request, ttl time.Duration) []error {
 	errs := make([]error, len(rs))
 	for i, r := range rs {
 		switch e := s.state.held[r.Key]; {
@@ -79,7 +79,7 @@ func (s *server) renew(rs []lock.Request, ttl time.Duration) []error {
 			errs[i] = s.fails(false)
 			s.w.history.unrenewed(r.Owner)
 		case e.owner != r.Owner:
-			errs[i] = lock.ErrNotHeld
+			errs[i] = lockengine.ErrNotHeld
 		default:
 			s.state.held[r.Key] = entry{r.Owner, time.Now().Add(ttl)}
 		}
@@ -87,7 +87,7 @@ func (s *server) renew(rs []lock.Request, ttl time.Duration) []error {
 	return errs
 }
 
-func (s *server) release(r lock.Request) error {
+func (s *server) release(r lockengine.Request) error {
 	if err := s.fails(false); err != nil {
 		return err
 	}
@@ -95,22 +95,24 @@ func (s *server) release(r lock.Request) error {
 		s.state.marks[r.Key] = time.Now().Add(r.Mark)
 	}
 	if s.state.held[r.Key].owner != r.Owner {
-		return lock.ErrNotHeld
+		return lockengine.ErrNotHeld
 	}
 	s.change()
 	s.free(r.Key, "released")
 	return nil
 }
 
-func (s *server) holder(key string) lock.Holder {
+func (s *server) holder(key string) lockengine.Holder {
 	e, ok := s.state.held[key]
 	if !ok {
-		return lock.Holder{Place: s.place(key)}
+		return lockengine.Holder{Place: s.place(key)}
 	}
-	return lock.Holder{Owner: e.owner, TTL: time.Until(e.expires), Place: s.place(key)}
+	return lockengine.Holder{Owner: e.owner, TTL: time.Until(e.expires), Place: s.place(key)}
 }
 
-func (s *server) place(key string) lock.Place { return lock.Place{Node: node, Slot: -1, Entry: key} }
+func (s *server) place(key string) lockengine.Place {
+	return lockengine.Place{Node: node, Slot: -1, Entry: key}
+}
 
 // change keeps the state as it was, for a failover.
 func (s *server) change() {
@@ -176,9 +178,9 @@ type engine struct {
 }
 
 var (
-	_ lock.Locator = engine{}
-	_ lock.Pinger  = engine{}
-	_ lock.Waker   = engine{}
+	_ lockengine.Locator = engine{}
+	_ lockengine.Pinger  = engine{}
+	_ lockengine.Waker   = engine{}
 )
 
 // call has the scheduler execute run. The error says what became of the request.
@@ -186,7 +188,7 @@ func (e engine) call(ctx context.Context, text string, run func() error) (err er
 	c := &call{process: e.p, text: text, ctx: ctx, cuts: true}
 	c.op, c.actor = e.p.actor(ctx, "locker")
 	c.run = func() {
-		if err = run(); c.op != nil && errors.Is(err, lock.ErrNotSent) {
+		if err = run(); c.op != nil && errors.Is(err, lockengine.ErrNotSent) {
 			c.op.missed(text)
 		}
 	}
@@ -194,28 +196,28 @@ func (e engine) call(ctx context.Context, text string, run func() error) (err er
 		return err
 	}
 	if ctx.Err() != nil {
-		return fmt.Errorf("%w: %w", lock.ErrNoAnswer, ctx.Err())
+		return fmt.Errorf("%w: %w", lockengine.ErrNoAnswer, ctx.Err())
 	}
-	return fmt.Errorf("%w: the connection broke", lock.ErrNoAnswer)
+	return fmt.Errorf("%w: the connection broke", lockengine.ErrNoAnswer)
 }
 
-func (e engine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration) (g lock.Grant, err error) {
+func (e engine) Acquire(ctx context.Context, r lockengine.Request, ttl time.Duration) (g lockengine.Grant, err error) {
 	if o, _ := ctx.Value(opKey{}).(*op); o != nil {
 		e.w.history.asked(o, r)
 	}
-	var answer lock.Grant
+	var answer lockengine.Grant
 	err = e.call(ctx, "ACQUIRE "+r.Key, func() (err error) {
 		answer, err = e.w.server.acquire(e.p, r, ttl)
 		return err
 	})
 	if err != nil {
-		return lock.Grant{}, err
+		return lockengine.Grant{}, err
 	}
 	e.w.history.answered(r.Owner)
 	return answer, nil
 }
 
-func (e engine) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration) []error {
+func (e engine) Renew(ctx context.Context, rs []lockengine.Request, ttl time.Duration) []error {
 	text := "RENEW"
 	for _, r := range rs {
 		text += " " + r.Key
@@ -230,12 +232,12 @@ func (e engine) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration)
 	return answer
 }
 
-func (e engine) Release(ctx context.Context, r lock.Request) error {
+func (e engine) Release(ctx context.Context, r lockengine.Request) error {
 	return e.call(ctx, "RELEASE "+r.Key, func() error { return e.w.server.release(r) })
 }
 
-func (e engine) Inspect(ctx context.Context, key string) (lock.Holder, error) {
-	var answer lock.Holder
+func (e engine) Inspect(ctx context.Context, key string) (lockengine.Holder, error) {
+	var answer lockengine.Holder
 	err := e.call(ctx, "INSPECT "+key, func() error {
 		answer = e.w.server.holder(key)
 		if err := e.w.server.fails(false); err != nil {
@@ -247,14 +249,14 @@ func (e engine) Inspect(ctx context.Context, key string) (lock.Holder, error) {
 		return nil
 	})
 	if err != nil {
-		return lock.Holder{}, err
+		return lockengine.Holder{}, err
 	}
 	return answer, nil
 }
 
 func (e engine) Close(context.Context) error { return nil }
 
-func (e engine) Locate(key string) lock.Place { return e.w.server.place(key) }
+func (e engine) Locate(key string) lockengine.Place { return e.w.server.place(key) }
 
 func (e engine) Ping(ctx context.Context) error { return e.Probe(ctx, "") }
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -78,7 +78,7 @@ func newHistory(w *world) *history {
 	return &history{w: w, grants: make(map[string]*grant), faults: make(map[string]int), monitor: make(map[string]int), stored: make(map[string]bool), open: make(map[string]*attempt)}
 }
 
-func (h *history) asked(o *op, r lock.Request) {
+func (h *history) asked(o *op, r lockengine.Request) {
 	h.w.mu.Lock()
 	defer h.w.mu.Unlock()
 	rank := func(key string) string { return strings.TrimPrefix(key, o.lock()) } // its request's comes first
@@ -91,7 +91,7 @@ func (h *history) asked(o *op, r lock.Request) {
 	o.owners = append(o.owners, r.Owner)
 }
 
-func (h *history) granted(p *process, r lock.Request) {
+func (h *history) granted(p *process, r lockengine.Request) {
 	g := h.grants[r.Owner]
 	if g == nil {
 		g = &grant{owner: r.Owner, key: r.Key, process: p}

@@ -10,7 +10,7 @@ import (
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/internal/dbtx"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // A life is the time in which a request counts as done: from the commit of its claim until
@@ -223,7 +223,7 @@ func (w *world) checkDone(o *op) {
 // claimed reports whether o was told that another transaction has its request.
 func (o *op) claimed() bool {
 	conflict, met := errors.AsType[*dbguard.ConflictError](o.err)
-	return errors.Is(o.err, guard.ErrBusy) && (met && conflict.Table == "belay_once" || errors.Is(o.err, dbtx.ErrClaimed) || errors.Is(o.err, lock.ErrMarked))
+	return errors.Is(o.err, guard.ErrBusy) && (met && conflict.Table == "belay_once" || errors.Is(o.err, dbtx.ErrClaimed) || errors.Is(o.err, lockengine.ErrMarked))
 }
 
 // contended reports whether another transaction had the request of o at its time, or it was

@@ -11,6 +11,7 @@ import (
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/internal/conflict"
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -18,14 +19,14 @@ import (
 func (w *world) learn(o *op) {
 	w.mu.Lock() // those whom a timer wakes next do not know that the scheduler has come first
 	defer w.mu.Unlock()
-	if held, ok := errors.AsType[*lock.HeldError](o.err); ok {
+	if held, ok := errors.AsType[*lockengine.HeldError](o.err); ok {
 		w.ownGhost(o, held)
 	}
 }
 
 // ownGhost is I8: nobody is rejected because of a lock that its own Locker has taken and
 // that nobody uses, unless the request that would have released it went astray.
-func (w *world) ownGhost(o *op, held *lock.HeldError) {
+func (w *world) ownGhost(o *op, held *lockengine.HeldError) {
 	g := w.history.grants[held.Holder.Owner]
 	if g == nil || g.process != o.process || o.wait > 0 || o.cut != nil || g.regained >= o.began {
 		return
@@ -174,7 +175,7 @@ const longest = 15 * time.Minute
 
 // checkWait is S2: a Wait lasts as long as it says, and ends.
 func (w *world) checkWait(o *op) {
-	if _, held := errors.AsType[*lock.HeldError](o.err); held && errors.Is(o.err, guard.ErrBusy) && o.took < o.wait && !o.gaveUp && !o.claimed() {
+	if _, held := errors.AsType[*lockengine.HeldError](o.err); held && errors.Is(o.err, guard.ErrBusy) && o.took < o.wait && !o.gaveUp && !o.claimed() {
 		w.problem("S2: %s has waited %v of %v", o, o.took, o.wait)
 	}
 	if o.took > o.wait+longest && !o.work.bare {

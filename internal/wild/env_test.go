@@ -20,6 +20,7 @@ import (
 	"github.com/belaygo/belay/guard/guardtest"
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 func TestMain(m *testing.M) {
@@ -201,11 +202,11 @@ func (e *env) late(f func()) *guard.Guard {
 }
 
 type lateEngine struct {
-	lock.Engine
+	lockengine.Engine
 	granted func()
 }
 
-func (l lateEngine) Acquire(ctx context.Context, h lock.Request, ttl time.Duration) (lock.Grant, error) {
+func (l lateEngine) Acquire(ctx context.Context, h lockengine.Request, ttl time.Duration) (lockengine.Grant, error) {
 	grant, err := l.Engine.Acquire(ctx, h, ttl)
 	if err == nil {
 		l.granted()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // othersCannotRelease: neither side frees what the other holds.
@@ -17,8 +18,8 @@ func othersCannotRelease(t *testing.T, s *stage) string {
 	key := teststack.Key(t, "others")
 	a := s.thread(t, "a")
 	owner := a.do(t, "lock", key)
-	if err := s.engine.Release(t.Context(), lock.Request{Key: key, Owner: "somebody:1"}); !errors.Is(err, lock.ErrNotHeld) {
-		t.Errorf("Go's release of Java's lock: %v, want lock.ErrNotHeld", err)
+	if err := s.engine.Release(t.Context(), lockengine.Request{Key: key, Owner: "somebody:1"}); !errors.Is(err, lockengine.ErrNotHeld) {
+		t.Errorf("Go's release of Java's lock: %v, want lockengine.ErrNotHeld", err)
 	}
 	s.wantStored(t, key, owner)
 	a.do(t, "unlock", key)

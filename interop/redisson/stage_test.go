@@ -13,6 +13,7 @@ import (
 
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/redislock"
 )
 
@@ -58,7 +59,7 @@ func newEngine(t *testing.T, addrs []string) redislock.Engine {
 	return engine
 }
 
-func newLocker(t *testing.T, engine lock.Engine, ttl time.Duration) *lock.Locker {
+func newLocker(t *testing.T, engine lockengine.Engine, ttl time.Duration) *lock.Locker {
 	t.Helper()
 	locker, err := lock.New(engine, lock.Config{TTL: ttl})
 	if err != nil {
@@ -102,9 +103,9 @@ func release(t *testing.T, lease *lock.Lease) {
 // wantHeld checks that the lock was refused because owner has it.
 func wantHeld(t *testing.T, err error, owner string) {
 	t.Helper()
-	var held *lock.HeldError
+	var held *lockengine.HeldError
 	if !errors.As(err, &held) || held.Holder.Owner != owner {
-		t.Fatalf("got %v, want a *lock.HeldError that names %s", err, owner)
+		t.Fatalf("got %v, want a *lockengine.HeldError that names %s", err, owner)
 	}
 }
 

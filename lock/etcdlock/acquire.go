@@ -10,7 +10,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/belaygo/belay/internal/lasting"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // A found lock is what etcd has under its name.
@@ -28,32 +28,32 @@ func foundIn(kvs []*mvccpb.KeyValue) *found {
 	return &found{string(kv.Value), clientv3.LeaseID(kv.Lease), kv.CreateRevision, kv.ModRevision}
 }
 
-// Acquire implements lock.Engine: one transaction creates the name if it does not exist. If r.Waits
+// Acquire implements lockengine.Engine: one transaction creates the name if it does not exist. If r.Waits
 // is set, Acquire reads the name first, because a refused transaction costs the members as much as
 // one that succeeds.
-func (e *engine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration) (lock.Grant, error) {
+func (e *engine) Acquire(ctx context.Context, r lockengine.Request, ttl time.Duration) (lockengine.Grant, error) {
 	if err := checkRequest(r); err != nil {
-		return lock.Grant{}, err
+		return lockengine.Grant{}, err
 	}
 	if err := lasting.Check("etcdlock", ttl); err != nil {
-		return lock.Grant{}, err
+		return lockengine.Grant{}, err
 	}
 	if err := e.enter(); err != nil {
-		return lock.Grant{}, err
+		return lockengine.Grant{}, err
 	}
 	defer e.running.Done()
 	if r.Waits {
 		f, err := e.look(ctx, r.Key)
 		if err != nil {
-			return lock.Grant{}, unsent("inspect", err)
+			return lockengine.Grant{}, unsent("inspect", err)
 		}
 		if f != nil && f.owner != r.Owner {
-			return lock.Grant{}, e.heldBy(r.Key, f)
+			return lockengine.Grant{}, e.heldBy(r.Key, f)
 		}
 	}
 	h := hold{r.Key, r.Owner}
 	if !e.holds.begin(h) {
-		return lock.Grant{}, fmt.Errorf("etcdlock: %w: the lock was not renewed, and is being deleted", lock.ErrRefused)
+		return lockengine.Grant{}, fmt.Errorf("etcdlock: %w: the lock was not renewed, and is being deleted", lockengine.ErrRefused)
 	}
 	defer e.holds.done(h)
 	le := e.leases.of(ttl)
@@ -68,10 +68,10 @@ func (e *engine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration)
 }
 
 // acquire makes one attempt with the lease that it returns.
-func (e *engine) acquire(ctx context.Context, r lock.Request, le *lease) (lock.Grant, clientv3.LeaseID, error) {
+func (e *engine) acquire(ctx context.Context, r lockengine.Request, le *lease) (lockengine.Grant, clientv3.LeaseID, error) {
 	id, err := le.keep(ctx, e.client, le.ttl/4)
 	if err != nil {
-		return lock.Grant{}, id, err
+		return lockengine.Grant{}, id, err
 	}
 	f, err := e.create(ctx, r, id)
 	if err == nil && f.owner == r.Owner && f.lease != id { // it was acquired before
@@ -82,32 +82,32 @@ func (e *engine) acquire(ctx context.Context, r lock.Request, le *lease) (lock.G
 	}
 	switch {
 	case err != nil:
-		if errors.Is(err, lock.ErrNoAnswer) {
+		if errors.Is(err, lockengine.ErrNoAnswer) {
 			le.strays(id)
 		}
-		return lock.Grant{}, id, err
+		return lockengine.Grant{}, id, err
 	case f == nil || f.owner != r.Owner:
-		return lock.Grant{}, id, e.heldBy(r.Key, f)
+		return lockengine.Grant{}, id, e.heldBy(r.Key, f)
 	}
 	e.holds.add(hold{r.Key, r.Owner}, f.modified, le.ttl)
-	return lock.Grant{Token: f.created * 1024, Place: e.place()}, id, nil
+	return lockengine.Grant{Token: f.created * 1024, Place: e.place()}, id, nil
 }
 
 // rebind binds a lock that was acquired to the lease that took the place of its own. If it can't,
 // the lock is there, so that the caller is to take it back: it got no answer.
-func (e *engine) rebind(ctx context.Context, r lock.Request, le *lease, f *found) (*found, error) {
+func (e *engine) rebind(ctx context.Context, r lockengine.Request, le *lease, f *found) (*found, error) {
 	id, err := le.keep(ctx, e.client, le.ttl/4)
 	if err == nil {
 		f, err = e.move(ctx, r, f, id)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("etcdlock: %w: the lock can't leave its lease: %v", lock.ErrNoAnswer, err) //nolint:errorlint // its kind is that of another request
+		return nil, fmt.Errorf("etcdlock: %w: the lock can't leave its lease: %v", lockengine.ErrNoAnswer, err) //nolint:errorlint // its kind is that of another request
 	}
 	return f, nil
 }
 
 // create writes the lock if nobody has it. It returns the lock that etcd has after that.
-func (e *engine) create(ctx context.Context, r lock.Request, id clientv3.LeaseID) (*found, error) {
+func (e *engine) create(ctx context.Context, r lockengine.Request, id clientv3.LeaseID) (*found, error) {
 	name := e.name(r.Key)
 	c := newCall(ctx)
 	res, err := e.kv.Txn(c.ctx).
@@ -125,7 +125,7 @@ func (e *engine) create(ctx context.Context, r lock.Request, id clientv3.LeaseID
 }
 
 // move binds a lock to another lease, unless it has changed.
-func (e *engine) move(ctx context.Context, r lock.Request, f *found, id clientv3.LeaseID) (*found, error) {
+func (e *engine) move(ctx context.Context, r lockengine.Request, f *found, id clientv3.LeaseID) (*found, error) {
 	name := e.name(r.Key)
 	c := newCall(ctx)
 	res, err := e.kv.Txn(c.ctx).
@@ -143,9 +143,9 @@ func (e *engine) move(ctx context.Context, r lock.Request, f *found, id clientv3
 }
 
 func (e *engine) heldBy(key string, f *found) error {
-	h := lock.Holder{Place: e.place()}
+	h := lockengine.Holder{Place: e.place()}
 	if f != nil {
 		h.Owner = f.owner
 	}
-	return &lock.HeldError{Key: key, Holder: h}
+	return &lockengine.HeldError{Key: key, Holder: h}
 }

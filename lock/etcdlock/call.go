@@ -11,11 +11,11 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/peer"
 
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // errClosed is returned when the engine has been closed.
-var errClosed = fmt.Errorf("%w: etcdlock: closed", lock.ErrDenied)
+var errClosed = fmt.Errorf("%w: etcdlock: closed", lockengine.ErrDenied)
 
 // A call is one request. It notes whether the request was given to a connection: if it was not, no
 // server can have executed it.
@@ -78,8 +78,8 @@ func (c call) err(what string, err error) error {
 		return nil
 	}
 	kind := classify(err)
-	if errors.Is(kind, lock.ErrNoAnswer) && c.peer.Addr == nil {
-		kind = lock.ErrNotSent
+	if errors.Is(kind, lockengine.ErrNoAnswer) && c.peer.Addr == nil {
+		kind = lockengine.ErrNotSent
 	}
 	if end := c.ctx.Err(); end != nil && !errors.Is(err, end) {
 		err = fmt.Errorf("%w: %w", end, err)
@@ -92,14 +92,14 @@ func (c call) err(what string, err error) error {
 func classify(err error) error {
 	switch {
 	case isLeaseLost(err), is(err, rpctypes.ErrTooManyRequests, rpctypes.ErrNoLeader, rpctypes.ErrNotCapable):
-		return lock.ErrNotSent
+		return lockengine.ErrNotSent
 	case is(err, rpctypes.ErrPermissionDenied, rpctypes.ErrUserEmpty, rpctypes.ErrAuthFailed, rpctypes.ErrInvalidAuthToken,
 		rpctypes.ErrAuthOldRevision, rpctypes.ErrUserNotFound), code(err) == codes.PermissionDenied, code(err) == codes.Unauthenticated:
-		return lock.ErrDenied
+		return lockengine.ErrDenied
 	case is(err, rpctypes.ErrRequestTooLarge):
-		return lock.ErrUnusable
+		return lockengine.ErrUnusable
 	}
-	return lock.ErrNoAnswer
+	return lockengine.ErrNoAnswer
 }
 
 // isLeaseLost reports whether the server knows no such lease: it has executed nothing.

@@ -10,14 +10,14 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // An Engine keeps locks in etcd. It is safe for concurrent use.
 type Engine interface {
-	lock.Engine
-	lock.Waker
-	lock.Pinger
+	lockengine.Engine
+	lockengine.Waker
+	lockengine.Pinger
 }
 
 type engine struct {
@@ -94,18 +94,18 @@ func (e *engine) enter() error {
 	return nil
 }
 
-func (e *engine) place() lock.Place { return lock.Place{Node: e.cfg.Name, Slot: -1} }
+func (e *engine) place() lockengine.Place { return lockengine.Place{Node: e.cfg.Name, Slot: -1} }
 
 // name is the key of a lock in etcd.
 func (e *engine) name(key string) string { return e.cfg.Prefix + key }
 
-// Ping implements lock.Pinger: it returns nil if a majority of the members answers.
+// Ping implements lockengine.Pinger: it returns nil if a majority of the members answers.
 func (e *engine) Ping(ctx context.Context) error {
 	_, err := e.get(ctx, "")
 	return err
 }
 
-// Probe implements lock.Pinger: it returns nil if a majority of the members can write. It deletes a
+// Probe implements lockengine.Pinger: it returns nil if a majority of the members can write. It deletes a
 // name that does not exist, which they have to agree on.
 func (e *engine) Probe(ctx context.Context, _ string) error {
 	if err := e.enter(); err != nil {
@@ -137,12 +137,12 @@ func (e *engine) look(ctx context.Context, key string) (*found, error) {
 	return foundIn(res.Kvs), nil
 }
 
-// Inspect implements lock.Engine. The TTL of the Holder is 0, because etcd does not know it.
-func (e *engine) Inspect(ctx context.Context, key string) (lock.Holder, error) {
-	h := lock.Holder{Place: e.place()}
+// Inspect implements lockengine.Engine. The TTL of the Holder is 0, because etcd does not know it.
+func (e *engine) Inspect(ctx context.Context, key string) (lockengine.Holder, error) {
+	h := lockengine.Holder{Place: e.place()}
 	f, err := e.get(ctx, key)
 	if err != nil {
-		return lock.Holder{}, err
+		return lockengine.Holder{}, err
 	}
 	if f != nil {
 		h.Owner = f.owner
@@ -151,9 +151,9 @@ func (e *engine) Inspect(ctx context.Context, key string) (lock.Holder, error) {
 }
 
 // checkRequest returns an error unless etcd can keep r.
-func checkRequest(r lock.Request) error {
+func checkRequest(r lockengine.Request) error {
 	if r.Owner == "" {
-		return fmt.Errorf("etcdlock: %w: the owner is empty", lock.ErrDenied)
+		return fmt.Errorf("etcdlock: %w: the owner is empty", lockengine.ErrDenied)
 	}
 	return nil
 }

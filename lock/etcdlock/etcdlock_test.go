@@ -18,6 +18,7 @@ import (
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/etcdlock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/locktest"
 )
 
@@ -36,16 +37,16 @@ func TestNew(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	_, err = e.Acquire(ctx, mine, ttl)
-	wantIs(t, err, lock.ErrNotSent)
+	wantIs(t, err, lockengine.ErrNotSent)
 	if err := e.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
 	_, err = e.Acquire(t.Context(), mine, ttl)
-	wantIs(t, err, lock.ErrDenied)
-	wantIs(t, e.Release(t.Context(), mine), lock.ErrDenied)
-	wantIs(t, e.Renew(t.Context(), []lock.Request{mine}, ttl)[0], lock.ErrDenied)
+	wantIs(t, err, lockengine.ErrDenied)
+	wantIs(t, e.Release(t.Context(), mine), lockengine.ErrDenied)
+	wantIs(t, e.Renew(t.Context(), []lockengine.Request{mine}, ttl)[0], lockengine.ErrDenied)
 	_, err = e.Watch(t.Context(), mine.Key, func() {})
-	wantIs(t, err, lock.ErrDenied)
+	wantIs(t, err, lockengine.ErrDenied)
 }
 
 func newClient(tb testing.TB, members []string, opts ...grpc.DialOption) *clientv3.Client {
@@ -107,9 +108,9 @@ func TestRequests(t *testing.T) {
 		}
 		clear(sent.n)
 	}
-	var many []lock.Request
+	var many []lockengine.Request
 	for i := range 200 {
-		many = append(many, lock.Request{Key: fmt.Sprint("many", i), Owner: "me:1"})
+		many = append(many, lockengine.Request{Key: fmt.Sprint("many", i), Owner: "me:1"})
 	}
 	acquire(t, e, many[0], ttl)
 	want("the first acquire", map[string]int{"LeaseGrant": 1, "Txn": 1})
@@ -117,9 +118,9 @@ func TestRequests(t *testing.T) {
 		acquire(t, e, r, ttl)
 	}
 	want("199 acquires", map[string]int{"Txn": 199})
-	_, _ = e.Acquire(t.Context(), lock.Request{Key: many[0].Key, Owner: "they:1"}, ttl)
+	_, _ = e.Acquire(t.Context(), lockengine.Request{Key: many[0].Key, Owner: "they:1"}, ttl)
 	want("a refused acquire", map[string]int{"Txn": 1})
-	_, _ = e.Acquire(t.Context(), lock.Request{Key: many[0].Key, Owner: "they:1", Waits: true}, ttl)
+	_, _ = e.Acquire(t.Context(), lockengine.Request{Key: many[0].Key, Owner: "they:1", Waits: true}, ttl)
 	want("a refused acquire of one that waits", map[string]int{"Range": 1})
 	for i, err := range e.Renew(t.Context(), many, ttl) {
 		if err != nil {
@@ -148,7 +149,7 @@ func TestLeaseRevoked(t *testing.T) {
 	}
 	wantHolder(t, e, mine.Key, "")
 	acquire(t, e, theirs, ttl) // with the lease that is gone, at first
-	wantIs(t, e.Renew(t.Context(), []lock.Request{mine}, ttl)[0], lock.ErrNotHeld)
+	wantIs(t, e.Renew(t.Context(), []lockengine.Request{mine}, ttl)[0], lockengine.ErrNotHeld)
 	wantHolder(t, e, mine.Key, theirs.Owner)
 	release(t, e, theirs)
 }
@@ -158,11 +159,11 @@ func TestUnrenewedEnds(t *testing.T) {
 	members := teststack.Etcd(t)
 	e := open(t, prefix(t), members)
 	const ttl = time.Second
-	other := lock.Request{Key: "other", Owner: "me:2"}
+	other := lockengine.Request{Key: "other", Owner: "me:2"}
 	acquire(t, e, mine, ttl)
 	acquire(t, e, other, ttl)
 	testwait.Until(t, "it ends", func() bool {
-		if err := e.Renew(t.Context(), []lock.Request{other}, ttl)[0]; err != nil {
+		if err := e.Renew(t.Context(), []lockengine.Request{other}, ttl)[0]; err != nil {
 			t.Fatal(err)
 		}
 		h, err := e.Inspect(t.Context(), mine.Key)
@@ -180,17 +181,17 @@ func TestAcquireWithoutAnswerEnds(t *testing.T) {
 	links, fault := link(t, members)
 	e, watcher := open(t, p, links), open(t, p, members)
 	const ttl = 2 * time.Second
-	other := lock.Request{Key: "other", Owner: "me:2"}
+	other := lockengine.Request{Key: "other", Owner: "me:2"}
 	acquire(t, e, other, ttl)
 	heal := fault(locktest.SwallowAnswers)
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	_, err := e.Acquire(ctx, mine, ttl)
-	wantIs(t, err, lock.ErrNoAnswer)
+	wantIs(t, err, lockengine.ErrNoAnswer)
 	wantHolder(t, watcher, mine.Key, mine.Owner)
 	heal()
 	testwait.Until(t, "it ends", func() bool {
-		_ = e.Renew(t.Context(), []lock.Request{other}, ttl)
+		_ = e.Renew(t.Context(), []lockengine.Request{other}, ttl)
 		h, err := watcher.Inspect(t.Context(), mine.Key)
 		return err == nil && h.Owner == ""
 	})
@@ -272,7 +273,7 @@ type counted struct {
 	n *atomic.Int64
 }
 
-func (c counted) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration) []error {
+func (c counted) Renew(ctx context.Context, rs []lockengine.Request, ttl time.Duration) []error {
 	errs := c.Engine.Renew(ctx, rs, ttl)
 	for _, err := range errs {
 		if err == nil {
@@ -289,13 +290,13 @@ func TestOneOwner(t *testing.T) {
 	e, other := open(t, p, members), open(t, p, members)
 	acquire(t, e, mine, ttl)
 	_, err := other.Acquire(t.Context(), theirs, ttl)
-	if held, ok := errors.AsType[*lock.HeldError](err); !ok || held.Holder.Owner != mine.Owner {
+	if held, ok := errors.AsType[*lockengine.HeldError](err); !ok || held.Holder.Owner != mine.Owner {
 		t.Fatalf("another acquires it: %v", err)
 	}
-	wantIs(t, other.Release(t.Context(), theirs), lock.ErrNotHeld)
+	wantIs(t, other.Release(t.Context(), theirs), lockengine.ErrNotHeld)
 	release(t, e, mine)
 	acquire(t, other, theirs, ttl)
-	wantIs(t, e.Release(t.Context(), mine), lock.ErrNotHeld)
+	wantIs(t, e.Release(t.Context(), mine), lockengine.ErrNotHeld)
 	wantHolder(t, other, theirs.Key, theirs.Owner)
 	release(t, other, theirs)
 }

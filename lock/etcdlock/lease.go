@@ -13,7 +13,7 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // leases are the etcd leases of an engine: one for each ttl.
@@ -77,7 +77,7 @@ func (l *lease) keep(ctx context.Context, client *clientv3.Client, age time.Dura
 	defer cancel()
 	id, err := l.ask(bounded, client, id)
 	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
-		err = fmt.Errorf("etcdlock: %w: no answer about the lease within %v", lock.ErrNotSent, l.patience())
+		err = fmt.Errorf("etcdlock: %w: no answer about the lease within %v", lockengine.ErrNotSent, l.patience())
 	}
 	return id, err
 }
@@ -238,9 +238,9 @@ func unsent(what string, err error) error {
 	kind := classify(err)
 	switch {
 	case is(err, rpctypes.ErrNoSpace):
-		kind = lock.ErrRefused
-	case errors.Is(kind, lock.ErrNoAnswer):
-		kind = lock.ErrNotSent
+		kind = lockengine.ErrRefused
+	case errors.Is(kind, lockengine.ErrNoAnswer):
+		kind = lockengine.ErrNotSent
 	}
 	return fmt.Errorf("etcdlock: %s: %w: %w", what, kind, err)
 }

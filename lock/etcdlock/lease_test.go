@@ -13,8 +13,8 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/belaygo/belay/internal/teststack"
-	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/etcdlock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // TestUnansweredGrantsShareALease: a caller that gives up before etcd answers leaves no lease of its
@@ -50,14 +50,14 @@ func TestUnansweredGrantsShareALease(t *testing.T) {
 	defer e.Close(context.Background())
 	for range 10 {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-		_, err := e.Acquire(ctx, lock.Request{Key: "k", Owner: "me:1"}, ttl)
+		_, err := e.Acquire(ctx, lockengine.Request{Key: "k", Owner: "me:1"}, ttl)
 		cancel()
-		if !errors.Is(err, lock.ErrNotSent) {
+		if !errors.Is(err, lockengine.ErrNotSent) {
 			t.Fatalf("err = %v, want ErrNotSent", err)
 		}
 	}
 	swallows.Store(false)
-	if _, err := e.Acquire(t.Context(), lock.Request{Key: "k", Owner: "me:1"}, ttl); err != nil {
+	if _, err := e.Acquire(t.Context(), lockengine.Request{Key: "k", Owner: "me:1"}, ttl); err != nil {
 		t.Errorf("after the answers: %v", err)
 	}
 	mu.Lock()
@@ -105,7 +105,7 @@ func TestCancelledAcquiresShareLeases(t *testing.T) {
 	const acquires = 40
 	for range acquires {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-		_, err := e.Acquire(ctx, lock.Request{Key: "k", Owner: "me:1"}, ttl)
+		_, err := e.Acquire(ctx, lockengine.Request{Key: "k", Owner: "me:1"}, ttl)
 		cancel()
 		if err == nil {
 			t.Fatal("an acquire was answered")

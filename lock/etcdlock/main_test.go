@@ -14,8 +14,8 @@ import (
 
 	"github.com/belaygo/belay/internal/lockhistory"
 	"github.com/belaygo/belay/internal/teststack"
-	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/etcdlock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 func TestMain(m *testing.M) {
@@ -26,8 +26,8 @@ func TestMain(m *testing.M) {
 const ttl = 20 * time.Second
 
 var (
-	mine   = lock.Request{Key: "k", Owner: "me:1"}
-	theirs = lock.Request{Key: "k", Owner: "they:1"}
+	mine   = lockengine.Request{Key: "k", Owner: "me:1"}
+	theirs = lockengine.Request{Key: "k", Owner: "they:1"}
 )
 
 func dial(endpoints []string, opts ...grpc.DialOption) (*clientv3.Client, error) {
@@ -35,7 +35,7 @@ func dial(endpoints []string, opts ...grpc.DialOption) (*clientv3.Client, error)
 }
 
 // connect opens an engine on members of etcd, after a prefix, all with blanks between.
-func connect(where string) (lock.Engine, func(), error) {
+func connect(where string) (lockengine.Engine, func(), error) {
 	words := strings.Fields(where)
 	client, err := dial(words[1:])
 	if err != nil {
@@ -71,7 +71,7 @@ func prefix(tb testing.TB) string {
 	return teststack.Key(tb, "etcd") + "/"
 }
 
-func acquire(tb testing.TB, e lock.Engine, r lock.Request, ttl time.Duration) lock.Grant {
+func acquire(tb testing.TB, e lockengine.Engine, r lockengine.Request, ttl time.Duration) lockengine.Grant {
 	tb.Helper()
 	grant, err := e.Acquire(tb.Context(), r, ttl)
 	if err != nil {
@@ -80,14 +80,14 @@ func acquire(tb testing.TB, e lock.Engine, r lock.Request, ttl time.Duration) lo
 	return grant
 }
 
-func release(tb testing.TB, e lock.Engine, r lock.Request) {
+func release(tb testing.TB, e lockengine.Engine, r lockengine.Request) {
 	tb.Helper()
 	if err := e.Release(tb.Context(), r); err != nil {
 		tb.Errorf("Release: %v", err)
 	}
 }
 
-func wantHolder(tb testing.TB, e lock.Engine, key, owner string) {
+func wantHolder(tb testing.TB, e lockengine.Engine, key, owner string) {
 	tb.Helper()
 	if h, err := e.Inspect(tb.Context(), key); err != nil || h.Owner != owner {
 		tb.Errorf("held by %q, %v, want %q", h.Owner, err, owner)

@@ -7,11 +7,11 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/belaygo/belay/internal/background"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
-// Release implements lock.Engine.
-func (e *engine) Release(ctx context.Context, r lock.Request) error {
+// Release implements lockengine.Engine.
+func (e *engine) Release(ctx context.Context, r lockengine.Request) error {
 	if err := e.enter(); err != nil {
 		return err
 	}
@@ -22,7 +22,7 @@ func (e *engine) Release(ctx context.Context, r lock.Request) error {
 	}
 	e.holds.remove(hold{r.Key, r.Owner})
 	if !gone {
-		return lock.ErrNotHeld
+		return lockengine.ErrNotHeld
 	}
 	return nil
 }

@@ -9,16 +9,16 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/belaygo/belay/internal/lasting"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // maxOps is how many operations a transaction may have, by etcd's default.
 const maxOps = 128
 
-// Renew implements lock.Engine: it keeps the lease alive, and then reads the locks. The read shows
+// Renew implements lockengine.Engine: it keeps the lease alive, and then reads the locks. The read shows
 // that they were not lost before: an old server may keep a lease alive although it has deleted the
 // locks already.
-func (e *engine) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration) []error {
+func (e *engine) Renew(ctx context.Context, rs []lockengine.Request, ttl time.Duration) []error {
 	errs := make([]error, len(rs))
 	fail := func(err error) []error {
 		for i := range errs {
@@ -50,11 +50,11 @@ func (e *engine) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration
 }
 
 // renew renews as many locks as one transaction can read, and sets their errs.
-func (e *engine) renew(ctx context.Context, rs []lock.Request, le *lease, id clientv3.LeaseID, errs []error) {
+func (e *engine) renew(ctx context.Context, rs []lockengine.Request, le *lease, id clientv3.LeaseID, errs []error) {
 	for i, r := range rs {
 		h := hold{r.Key, r.Owner}
 		if !e.holds.begin(h) {
-			errs[i] = lock.ErrNotHeld
+			errs[i] = lockengine.ErrNotHeld
 		} else {
 			defer e.holds.done(h)
 		}
@@ -75,7 +75,7 @@ func (e *engine) renew(ctx context.Context, rs []lock.Request, le *lease, id cli
 }
 
 // read reads the locks of requests. It returns nil for a lock that nobody has.
-func (e *engine) read(ctx context.Context, rs []lock.Request) ([]*found, error) {
+func (e *engine) read(ctx context.Context, rs []lockengine.Request) ([]*found, error) {
 	var gets []clientv3.Op
 	for _, r := range rs {
 		gets = append(gets, clientv3.OpGet(e.name(r.Key)))
@@ -94,7 +94,7 @@ func (e *engine) read(ctx context.Context, rs []lock.Request) ([]*found, error) 
 
 // moveAll binds the locks to the lease that are bound to another one, unless one of them has
 // changed: then each is moved on its own.
-func (e *engine) moveAll(ctx context.Context, rs []lock.Request, all []*found, le *lease, id clientv3.LeaseID, errs []error) {
+func (e *engine) moveAll(ctx context.Context, rs []lockengine.Request, all []*found, le *lease, id clientv3.LeaseID, errs []error) {
 	var these []int
 	var same []clientv3.Cmp
 	var puts []clientv3.Op
@@ -122,7 +122,7 @@ func (e *engine) moveAll(ctx context.Context, rs []lock.Request, all []*found, l
 
 // renewed ends the renewal of a lock that was read after the lease was kept alive. If the lock is
 // still bound to another lease, renewed moves it to this one.
-func (e *engine) renewed(ctx context.Context, r lock.Request, f *found, le *lease, id clientv3.LeaseID) (err error) {
+func (e *engine) renewed(ctx context.Context, r lockengine.Request, f *found, le *lease, id clientv3.LeaseID) (err error) {
 	h := hold{r.Key, r.Owner}
 	if f != nil && f.owner == r.Owner && f.lease != id {
 		if f, err = e.move(ctx, r, f, id); err != nil {
@@ -131,7 +131,7 @@ func (e *engine) renewed(ctx context.Context, r lock.Request, f *found, le *leas
 	}
 	if f == nil || f.owner != r.Owner {
 		e.holds.remove(h)
-		return lock.ErrNotHeld
+		return lockengine.ErrNotHeld
 	}
 	e.holds.add(h, f.modified, le.ttl)
 	return nil
@@ -140,7 +140,7 @@ func (e *engine) renewed(ctx context.Context, r lock.Request, f *found, le *leas
 // unmoved returns the error of a move. Without an answer the lock may be bound to the lease, and has
 // another revision than the engine knows, so the engine can't delete it: it ends with the lease.
 func unmoved(err error, le *lease, id clientv3.LeaseID) error {
-	if errors.Is(err, lock.ErrNoAnswer) {
+	if errors.Is(err, lockengine.ErrNoAnswer) {
 		le.strays(id)
 	}
 	return err

@@ -10,8 +10,8 @@ import (
 
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
-	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/etcdlock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // TestRestoredFromBackup: all members are stopped, and started with older data, while a process goes
@@ -42,7 +42,7 @@ func TestRestoredFromBackup(t *testing.T) {
 	n := 0
 	cycle := func(e etcdlock.Engine) error {
 		n++
-		r := lock.Request{Key: fmt.Sprint("key", n), Owner: "me:1"}
+		r := lockengine.Request{Key: fmt.Sprint("key", n), Owner: "me:1"}
 		if _, err := e.Acquire(t.Context(), r, ttl); err != nil {
 			return err
 		}
@@ -50,7 +50,7 @@ func TestRestoredFromBackup(t *testing.T) {
 	}
 	works := func() bool { return cycle(e) == nil }
 
-	before := lock.Request{Key: "before", Owner: "me:2"}
+	before := lockengine.Request{Key: "before", Owner: "me:2"}
 	acquire(t, e, before, ttl)
 	stopped(func(m string) error {
 		return os.CopyFS(filepath.Join(data, "backup", m), os.DirFS(filepath.Join(data, m)))
@@ -62,7 +62,7 @@ func TestRestoredFromBackup(t *testing.T) {
 	for range 20 {
 		testwait.Until(t, "a revision is written", works)
 	}
-	after := lock.Request{Key: "after", Owner: "me:3"}
+	after := lockengine.Request{Key: "after", Owner: "me:3"}
 	acquire(t, e, after, ttl)
 	stopped(func(m string) error {
 		if err := os.RemoveAll(filepath.Join(data, m)); err != nil {
@@ -74,11 +74,11 @@ func TestRestoredFromBackup(t *testing.T) {
 	testwait.Until(t, "it works after the restore", works)
 	t.Logf("used again after %v", time.Since(started).Round(time.Millisecond))
 	testwait.Until(t, "the renewal finds that the lock is lost", func() bool {
-		return errors.Is(e.Renew(t.Context(), []lock.Request{after}, ttl)[0], lock.ErrNotHeld)
+		return errors.Is(e.Renew(t.Context(), []lockengine.Request{after}, ttl)[0], lockengine.ErrNotHeld)
 	})
 	testwait.Until(t, "the lock of the backup ends", func() bool {
 		_ = cycle(e)
-		_, err := other.Acquire(t.Context(), lock.Request{Key: before.Key, Owner: "they:1"}, ttl)
+		_, err := other.Acquire(t.Context(), lockengine.Request{Key: before.Key, Owner: "they:1"}, ttl)
 		return err == nil
 	})
 	t.Logf("the lock of the backup has ended after %v", time.Since(started).Round(time.Millisecond))

@@ -17,8 +17,8 @@ import (
 
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
-	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/etcdlock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // openWith returns an engine whose client has options.
@@ -64,7 +64,7 @@ func TestSilentMemberDelaysNoRenewal(t *testing.T) {
 	go func() {
 		defer close(acquired)
 		for i := 0; ctx.Err() == nil; i++ { // until the lease is to be kept alive
-			_, _ = e.Acquire(ctx, lock.Request{Key: fmt.Sprint("other", i), Owner: "me:2"}, ttl)
+			_, _ = e.Acquire(ctx, lockengine.Request{Key: fmt.Sprint("other", i), Owner: "me:2"}, ttl)
 			select {
 			case <-waits:
 				return
@@ -75,7 +75,7 @@ func TestSilentMemberDelaysNoRenewal(t *testing.T) {
 	<-waits
 	renewing, cancel := context.WithTimeout(t.Context(), ttl)
 	defer cancel()
-	if err := e.Renew(renewing, []lock.Request{mine}, ttl)[0]; err != nil {
+	if err := e.Renew(renewing, []lockengine.Request{mine}, ttl)[0]; err != nil {
 		t.Errorf("Renew: %v", err)
 	}
 }
@@ -92,7 +92,7 @@ func TestFullServerMayHaveTaken(t *testing.T) {
 	}))
 	full.Store(true)
 	_, err := e.Acquire(t.Context(), mine, ttl)
-	wantIs(t, err, lock.ErrNoAnswer)
+	wantIs(t, err, lockengine.ErrNoAnswer)
 	full.Store(false)
 	wantHolder(t, e, mine.Key, mine.Owner)
 	release(t, e, mine)
@@ -109,7 +109,7 @@ func TestRejectedAcquiresShareLease(t *testing.T) {
 	}))...)
 	for range 3 {
 		_, err := e.Acquire(t.Context(), mine, ttl)
-		wantIs(t, err, lock.ErrDenied)
+		wantIs(t, err, lockengine.ErrDenied)
 	}
 	if n := sent.of("LeaseGrant"); n != 1 {
 		t.Errorf("%d leases were granted, want 1", n)
@@ -142,7 +142,7 @@ func TestAcquireDuringDeletion(t *testing.T) {
 	<-begun
 	_, err := e.Acquire(t.Context(), mine, ttl)
 	close(goOn)
-	wantIs(t, err, lock.ErrRefused)
+	wantIs(t, err, lockengine.ErrRefused)
 	testwait.Until(t, "it is deleted", func() bool {
 		h, err := e.Inspect(t.Context(), mine.Key)
 		return err == nil && h.Owner == ""
@@ -198,20 +198,20 @@ func TestLocksMoveTogether(t *testing.T) {
 		}
 		return err
 	}))...)
-	var many []lock.Request
+	var many []lockengine.Request
 	for i := range 200 {
-		many = append(many, lock.Request{Key: fmt.Sprint("many", i), Owner: "me:1"})
+		many = append(many, lockengine.Request{Key: fmt.Sprint("many", i), Owner: "me:1"})
 		acquire(t, e, many[i], ttl)
 	}
 	silent.Store(true)
 	_, err := e.Acquire(t.Context(), mine, ttl)
-	wantIs(t, err, lock.ErrNoAnswer)
+	wantIs(t, err, lockengine.ErrNoAnswer)
 	silent.Store(false)
 	release(t, e, many[3])
 	before, leases := sent.of("Txn"), sent.of("LeaseGrant")
 	for i, err := range e.Renew(t.Context(), many, ttl) {
 		if i == 3 {
-			wantIs(t, err, lock.ErrNotHeld)
+			wantIs(t, err, lockengine.ErrNotHeld)
 		} else if err != nil {
 			t.Errorf("Renew %d: %v", i, err)
 		}
@@ -243,12 +243,12 @@ func TestUnansweredMove(t *testing.T) {
 	}))
 	acquire(t, e, mine, ttl)
 	silent.Store(true)
-	_, err := e.Acquire(t.Context(), lock.Request{Key: "other", Owner: "me:1"}, ttl) // so there is another lease
-	wantIs(t, err, lock.ErrNoAnswer)
-	wantIs(t, e.Renew(t.Context(), []lock.Request{mine}, ttl)[0], lock.ErrNoAnswer)
+	_, err := e.Acquire(t.Context(), lockengine.Request{Key: "other", Owner: "me:1"}, ttl) // so there is another lease
+	wantIs(t, err, lockengine.ErrNoAnswer)
+	wantIs(t, e.Renew(t.Context(), []lockengine.Request{mine}, ttl)[0], lockengine.ErrNoAnswer)
 	silent.Store(false)
 	testwait.Until(t, "it has ended", func() bool {
-		_, _ = e.Acquire(t.Context(), lock.Request{Key: "last", Owner: "me:1"}, ttl) // so the lease goes on
+		_, _ = e.Acquire(t.Context(), lockengine.Request{Key: "last", Owner: "me:1"}, ttl) // so the lease goes on
 		h, err := e.Inspect(t.Context(), mine.Key)
 		return err == nil && h.Owner == ""
 	})

@@ -11,8 +11,8 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/belaygo/belay/internal/teststack"
-	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/etcdlock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // A terms adds to the term of answers whose method ends with a suffix, as if another leader had been
@@ -106,7 +106,7 @@ func underTerms(t *testing.T) (e etcdlock.Engine, elections *terms, leaseOf func
 // TestLeaseOfAnEarlierLeader: once an answer shows another term, no lock is bound to a lease from
 // before: a leader that was deposed may end that.
 func TestLeaseOfAnEarlierLeader(t *testing.T) {
-	request := func(key string) lock.Request { return lock.Request{Key: key, Owner: "me:" + key} }
+	request := func(key string) lockengine.Request { return lockengine.Request{Key: key, Owner: "me:" + key} }
 	acquire := func(t *testing.T, e etcdlock.Engine, key string) {
 		t.Helper()
 		if _, err := e.Acquire(t.Context(), request(key), ttl); err != nil {
@@ -127,7 +127,7 @@ func TestLeaseOfAnEarlierLeader(t *testing.T) {
 		},
 		"the answer about the lease": func(t *testing.T, e etcdlock.Engine, elections *terms) {
 			elections.elect("/LeaseKeepAlive")
-			if err := errors.Join(e.Renew(t.Context(), []lock.Request{request("first")}, ttl)...); err != nil {
+			if err := errors.Join(e.Renew(t.Context(), []lockengine.Request{request("first")}, ttl)...); err != nil {
 				t.Fatal(err)
 			}
 			acquire(t, e, "second")
@@ -141,7 +141,7 @@ func TestLeaseOfAnEarlierLeader(t *testing.T) {
 			if now := leaseOf("second"); now == 0 || now == before {
 				t.Errorf("the lock is bound to lease %x, which is of the earlier term", now)
 			}
-			if err := errors.Join(e.Renew(t.Context(), []lock.Request{request("first")}, ttl)...); err != nil {
+			if err := errors.Join(e.Renew(t.Context(), []lockengine.Request{request("first")}, ttl)...); err != nil {
 				t.Fatal(err)
 			}
 			if now := leaseOf("first"); now == 0 || now == before {
@@ -155,17 +155,17 @@ func TestLeaseOfAnEarlierLeader(t *testing.T) {
 // term got no answer, so that its caller takes it back.
 func TestLockThatCannotLeaveItsLease(t *testing.T) {
 	e, elections, leaseOf := underTerms(t)
-	if _, err := e.Acquire(t.Context(), lock.Request{Key: "first", Owner: "me:1"}, ttl); err != nil {
+	if _, err := e.Acquire(t.Context(), lockengine.Request{Key: "first", Owner: "me:1"}, ttl); err != nil {
 		t.Fatal(err)
 	}
 	elections.elect("/Txn")
 	grant := "/LeaseGrant"
 	elections.fails.Store(&grant)
-	_, err := e.Acquire(t.Context(), lock.Request{Key: "second", Owner: "me:2"}, ttl)
-	if !errors.Is(err, lock.ErrNoAnswer) || errors.Is(err, lock.ErrNotSent) {
+	_, err := e.Acquire(t.Context(), lockengine.Request{Key: "second", Owner: "me:2"}, ttl)
+	if !errors.Is(err, lockengine.ErrNoAnswer) || errors.Is(err, lockengine.ErrNotSent) {
 		t.Errorf("err = %v, want ErrNoAnswer", err)
 	}
-	if err := e.Release(t.Context(), lock.Request{Key: "second", Owner: "me:2"}); err != nil {
+	if err := e.Release(t.Context(), lockengine.Request{Key: "second", Owner: "me:2"}); err != nil {
 		t.Errorf("release: %v", err)
 	}
 	if leaseOf("second") != 0 {

@@ -8,8 +8,8 @@ import (
 
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
-	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/etcdlock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/locktest"
 )
 
@@ -25,9 +25,9 @@ func TestWaiterWithoutAnswer(t *testing.T) {
 	r := mine
 	r.Waits = true
 	_, err := e.Acquire(ctx, r, ttl)
-	wantIs(t, err, lock.ErrNotSent)
+	wantIs(t, err, lockengine.ErrNotSent)
 	wantIs(t, err, context.DeadlineExceeded)
-	if errors.Is(err, lock.ErrNoAnswer) {
+	if errors.Is(err, lockengine.ErrNoAnswer) {
 		t.Errorf("the lock may have been taken: %v", err)
 	}
 }
@@ -43,7 +43,7 @@ func TestAcquireEndsBesideRenewal(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = e.Close(context.Background()) })
-	other := lock.Request{Key: "other", Owner: "me:2"}
+	other := lockengine.Request{Key: "other", Owner: "me:2"}
 	acquire(t, e, other, ttl)
 	defer fault(locktest.SwallowAnswers)()
 
@@ -57,7 +57,7 @@ func TestAcquireEndsBesideRenewal(t *testing.T) {
 	testwait.Until(t, "the acquire is sent", func() bool { return sent.of("Txn") == 2 })
 	renewing, stop := context.WithCancel(t.Context())
 	renewed := make(chan []error, 1)
-	go func() { renewed <- e.Renew(renewing, []lock.Request{other}, ttl) }()
+	go func() { renewed <- e.Renew(renewing, []lockengine.Request{other}, ttl) }()
 	defer func() {
 		stop()
 		<-renewed
@@ -65,5 +65,5 @@ func TestAcquireEndsBesideRenewal(t *testing.T) {
 	testwait.Until(t, "the renewal is sent", func() bool { return sent.of("LeaseKeepAlive") == 1 })
 	giveUp()
 	testwait.Until(t, "the acquire ends", func() bool { return len(acquired) == 1 })
-	wantIs(t, <-acquired, lock.ErrNoAnswer)
+	wantIs(t, <-acquired, lockengine.ErrNoAnswer)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/belaygo/belay/internal/wait"
 )
 
-// Watch implements lock.Waker. It returns when etcd notifies of all later releases.
+// Watch implements lockengine.Waker. It returns when etcd notifies of all later releases.
 func (e *engine) Watch(ctx context.Context, key string, wake func()) (stop func(), err error) {
 	if err := e.enter(); err != nil {
 		return nil, err

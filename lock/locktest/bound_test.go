@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/locktest"
 	"github.com/belaygo/belay/lock/memlock"
 )
@@ -14,14 +14,14 @@ import (
 // A bound engine prolongs only what it has acquired itself, as one that keeps locks by
 // sessions does.
 type bound struct {
-	lock.Engine
+	lockengine.Engine
 	mine *sync.Map // owners
 }
 
-func (e bound) Acquire(ctx context.Context, r lock.Request, ttl time.Duration) (lock.Grant, error) {
+func (e bound) Acquire(ctx context.Context, r lockengine.Request, ttl time.Duration) (lockengine.Grant, error) {
 	h, err := e.Inspect(ctx, r.Key)
 	if _, mine := e.mine.Load(r.Owner); err == nil && h.Owner == r.Owner && !mine {
-		return lock.Grant{}, &lock.HeldError{Key: r.Key, Holder: h}
+		return lockengine.Grant{}, &lockengine.HeldError{Key: r.Key, Holder: h}
 	}
 	grant, err := e.Engine.Acquire(ctx, r, ttl)
 	if err == nil {
@@ -30,10 +30,10 @@ func (e bound) Acquire(ctx context.Context, r lock.Request, ttl time.Duration) (
 	return grant, err
 }
 
-func (e bound) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration) []error {
+func (e bound) Renew(ctx context.Context, rs []lockengine.Request, ttl time.Duration) []error {
 	errs := make([]error, len(rs))
 	for i, r := range rs {
-		errs[i] = lock.ErrNotHeld
+		errs[i] = lockengine.ErrNotHeld
 		if _, mine := e.mine.Load(r.Owner); mine {
 			errs[i] = e.Engine.Renew(ctx, rs[i:i+1], ttl)[0]
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 const (
@@ -23,7 +24,7 @@ type check struct {
 	*testing.T
 	Setup
 	key          string
-	mine, theirs lock.Request // of key
+	mine, theirs lockengine.Request // of key
 }
 
 func newCheck(t *testing.T, newSetup func(t *testing.T) Setup, promised func(Setup) bool) *check {
@@ -43,8 +44,8 @@ func newCheck(t *testing.T, newSetup func(t *testing.T) Setup, promised func(Set
 func newKey() string { return "locktest:" + rand.Text() }
 
 // request returns a request with an owner of its own.
-func (c *check) request(key string) lock.Request {
-	return lock.Request{Key: key, Owner: rand.Text() + ":1"}
+func (c *check) request(key string) lockengine.Request {
+	return lockengine.Request{Key: key, Owner: rand.Text() + ":1"}
 }
 
 // ctx returns a context that ends when the check has waited for too long.
@@ -62,7 +63,7 @@ func (c *check) ended() context.Context {
 }
 
 // another is an engine that may prolong what Engine has acquired.
-func (c *check) another() lock.Engine {
+func (c *check) another() lockengine.Engine {
 	if c.Bound {
 		return c.Engine
 	}
@@ -70,7 +71,7 @@ func (c *check) another() lock.Engine {
 }
 
 // try acquires r, and releases it in the end.
-func (c *check) try(e lock.Engine, r lock.Request, ttl time.Duration) (lock.Grant, error) {
+func (c *check) try(e lockengine.Engine, r lockengine.Request, ttl time.Duration) (lockengine.Grant, error) {
 	grant, err := e.Acquire(c.ctx(), r, ttl)
 	if err == nil {
 		c.Cleanup(func() { _ = e.Release(context.Background(), r) })
@@ -79,7 +80,7 @@ func (c *check) try(e lock.Engine, r lock.Request, ttl time.Duration) (lock.Gran
 }
 
 // acquire is try of what must be granted.
-func (c *check) acquire(e lock.Engine, r lock.Request, ttl time.Duration) lock.Grant {
+func (c *check) acquire(e lockengine.Engine, r lockengine.Request, ttl time.Duration) lockengine.Grant {
 	c.Helper()
 	grant, err := c.try(e, r, ttl)
 	if err != nil {
@@ -88,7 +89,7 @@ func (c *check) acquire(e lock.Engine, r lock.Request, ttl time.Duration) lock.G
 	return grant
 }
 
-func (c *check) release(e lock.Engine, r lock.Request) {
+func (c *check) release(e lockengine.Engine, r lockengine.Request) {
 	c.Helper()
 	if err := e.Release(c.ctx(), r); err != nil {
 		c.Fatalf("Release %q for %s: %v", r.Key, r.Owner, err)
@@ -97,20 +98,20 @@ func (c *check) release(e lock.Engine, r lock.Request) {
 
 // wantRefused checks that r is not granted because owner, who may be unknown to
 // the engine, has the key.
-func (c *check) wantRefused(e lock.Engine, r lock.Request, owner string) lock.Holder {
+func (c *check) wantRefused(e lockengine.Engine, r lockengine.Request, owner string) lockengine.Holder {
 	c.Helper()
 	_, err := e.Acquire(c.ctx(), r, longTTL)
 	return c.wantHeld(err, r.Key, owner)
 }
 
-func (c *check) wantHeld(err error, key, owner string) lock.Holder {
+func (c *check) wantHeld(err error, key, owner string) lockengine.Holder {
 	c.Helper()
-	held, ok := errors.AsType[*lock.HeldError](err)
+	held, ok := errors.AsType[*lockengine.HeldError](err)
 	if !ok {
-		c.Fatalf("error is %v, want a *lock.HeldError", err)
+		c.Fatalf("error is %v, want a *lockengine.HeldError", err)
 	}
 	if held.Key != key {
-		c.Errorf("the *lock.HeldError is about %q, want %q", held.Key, key)
+		c.Errorf("the *lockengine.HeldError is about %q, want %q", held.Key, key)
 	}
 	if held.Holder.Owner != owner && held.Holder.Owner != "" {
 		c.Errorf("%q is held by %q, want %q", key, held.Holder.Owner, owner)
@@ -121,7 +122,7 @@ func (c *check) wantHeld(err error, key, owner string) lock.Holder {
 // wantHolder checks what both engines say about key.
 func (c *check) wantHolder(key, owner string) {
 	c.Helper()
-	for _, e := range []lock.Engine{c.Engine, c.Other} {
+	for _, e := range []lockengine.Engine{c.Engine, c.Other} {
 		holder, err := e.Inspect(c.ctx(), key)
 		if err != nil || holder.Owner != owner {
 			c.Errorf("Inspect: %q is held by %q (%v), want %q", key, holder.Owner, err, owner)
@@ -179,7 +180,7 @@ func (c *check) eventually(what string, done func() bool) {
 }
 
 // locker returns a Locker that is closed when the check ends.
-func (c *check) locker(e lock.Engine, cfg lock.Config) *lock.Locker {
+func (c *check) locker(e lockengine.Engine, cfg lock.Config) *lock.Locker {
 	c.Helper()
 	if cfg.Logger == nil { // what is lost here is lost on purpose
 		cfg.Logger = slog.New(slog.DiscardHandler)

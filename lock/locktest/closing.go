@@ -7,6 +7,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 func closeWhileHolding(c *check) {
@@ -36,7 +37,7 @@ func closeWhileHolding(c *check) {
 	c.wantIs(l.Close(c.ended()), context.Canceled)
 	c.wantIs(lease.Err(), lock.ErrLost, lock.ErrClosed)
 	c.wantIs(lease.Release(c.ctx()), lock.ErrLost)
-	c.release(c.Other, lock.Request{Key: c.key, Owner: lease.Grant().Owner}) // would have expired
+	c.release(c.Other, lockengine.Request{Key: c.key, Owner: lease.Grant().Owner}) // would have expired
 }
 
 func closeWhileWaiting(c *check) {

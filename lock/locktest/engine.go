@@ -8,14 +8,14 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 func ownersExcludeEachOther(c *check) {
 	c.wantHolder(c.key, "")
 	c.acquire(c.Engine, c.mine, longTTL)
 	c.wantHolder(c.key, c.mine.Owner)
-	for _, e := range []lock.Engine{c.Engine, c.Other} {
+	for _, e := range []lockengine.Engine{c.Engine, c.Other} {
 		if left := c.wantRefused(e, c.theirs, c.mine.Owner).TTL; left < 0 || left > longTTL {
 			c.Errorf("it is held for another %v, want at most %v", left, longTTL)
 		}
@@ -30,12 +30,12 @@ func oneOfManyGetsIt(c *check) {
 	var granted atomic.Int32
 	var wg sync.WaitGroup
 	for i := range 32 {
-		e := []lock.Engine{c.Engine, c.Other}[i%2]
+		e := []lockengine.Engine{c.Engine, c.Other}[i%2]
 		r := c.request(c.key)
 		wg.Go(func() {
 			if _, err := c.try(e, r, longTTL); err == nil {
 				granted.Add(1)
-			} else if _, held := errors.AsType[*lock.HeldError](err); !held {
+			} else if _, held := errors.AsType[*lockengine.HeldError](err); !held {
 				c.Errorf("Acquire: %v", err)
 			}
 		})
@@ -57,16 +57,16 @@ func askingTwiceIsOneHold(c *check) {
 }
 
 func onlyTheOwnerReleases(c *check) {
-	c.wantIs(c.Engine.Release(c.ctx(), c.mine), lock.ErrNotHeld) // of a free key
+	c.wantIs(c.Engine.Release(c.ctx(), c.mine), lockengine.ErrNotHeld) // of a free key
 	c.acquire(c.Engine, c.mine, longTTL)
-	c.wantIs(c.Engine.Release(c.ctx(), c.theirs), lock.ErrNotHeld)
-	c.wantIs(c.Other.Release(c.ctx(), c.theirs), lock.ErrNotHeld)
+	c.wantIs(c.Engine.Release(c.ctx(), c.theirs), lockengine.ErrNotHeld)
+	c.wantIs(c.Other.Release(c.ctx(), c.theirs), lockengine.ErrNotHeld)
 	c.wantHolder(c.key, c.mine.Owner)
 
 	c.release(c.Other, c.mine) // the owner decides, not the process
-	c.wantIs(c.Engine.Release(c.ctx(), c.mine), lock.ErrNotHeld)
+	c.wantIs(c.Engine.Release(c.ctx(), c.mine), lockengine.ErrNotHeld)
 	c.acquire(c.Other, c.theirs, longTTL)
-	c.wantIs(c.Engine.Release(c.ctx(), c.mine), lock.ErrNotHeld)
+	c.wantIs(c.Engine.Release(c.ctx(), c.mine), lockengine.ErrNotHeld)
 	c.wantHolder(c.key, c.theirs.Owner)
 }
 
@@ -74,7 +74,7 @@ func renewalsGetTheirVerdicts(c *check) {
 	if errs := c.Engine.Renew(c.ctx(), nil, longTTL); len(errs) != 0 {
 		c.Errorf("Renew of nothing: %v", errs)
 	}
-	var requests []lock.Request
+	var requests []lockengine.Request
 	for i := range 99 { // mine, another's, nobody's
 		r := c.request(newKey())
 		requests = append(requests, r)
@@ -90,7 +90,7 @@ func renewalsGetTheirVerdicts(c *check) {
 		c.Fatalf("%d verdicts on %d requests", len(errs), len(requests))
 	}
 	for i, err := range errs {
-		if mine := i%3 == 0; mine && err != nil || !mine && !errors.Is(err, lock.ErrNotHeld) {
+		if mine := i%3 == 0; mine && err != nil || !mine && !errors.Is(err, lockengine.ErrNotHeld) {
 			c.Errorf("verdict on hold %d: %v", i, err)
 		}
 	}
@@ -107,10 +107,10 @@ func holdsExpire(c *check) {
 		c.Errorf("it is held for another %v, want at most %v", left, brief)
 	}
 	c.expire()
-	c.wantIs(c.Engine.Renew(c.ctx(), []lock.Request{c.mine}, brief)[0], lock.ErrNotHeld)
-	c.wantIs(c.Engine.Release(c.ctx(), c.mine), lock.ErrNotHeld)
+	c.wantIs(c.Engine.Renew(c.ctx(), []lockengine.Request{c.mine}, brief)[0], lockengine.ErrNotHeld)
+	c.wantIs(c.Engine.Release(c.ctx(), c.mine), lockengine.ErrNotHeld)
 	c.acquire(c.Other, c.theirs, longTTL)
-	c.wantIs(c.Engine.Renew(c.ctx(), []lock.Request{c.mine}, brief)[0], lock.ErrNotHeld)
+	c.wantIs(c.Engine.Renew(c.ctx(), []lockengine.Request{c.mine}, brief)[0], lockengine.ErrNotHeld)
 	c.wantHolder(c.key, c.theirs.Owner)
 }
 
@@ -119,7 +119,7 @@ func renewalProlongs(c *check) {
 	again := c.request(newKey())
 	c.acquire(c.Engine, c.mine, brief)
 	c.acquire(c.Engine, again, brief)
-	if err := c.another().Renew(c.ctx(), []lock.Request{c.mine}, longTTL)[0]; err != nil {
+	if err := c.another().Renew(c.ctx(), []lockengine.Request{c.mine}, longTTL)[0]; err != nil {
 		c.Fatalf("Renew: %v", err)
 	}
 	c.acquire(c.Engine, again, longTTL)
@@ -134,9 +134,9 @@ func renewalsMayOverlap(c *check) {
 	c.acquire(c.Engine, c.mine, brief)
 	var wg sync.WaitGroup
 	for i := range 16 {
-		e := []lock.Engine{c.Engine, c.another()}[i%2]
+		e := []lockengine.Engine{c.Engine, c.another()}[i%2]
 		wg.Go(func() {
-			if err := e.Renew(c.ctx(), []lock.Request{c.mine}, longTTL)[0]; err != nil {
+			if err := e.Renew(c.ctx(), []lockengine.Request{c.mine}, longTTL)[0]; err != nil {
 				c.Errorf("Renew: %v", err)
 			}
 		})
@@ -152,7 +152,7 @@ func renewalsMayOverlap(c *check) {
 func refusalDoesNotProlong(c *check) {
 	c.acquire(c.Engine, c.mine, brief)
 	c.wantRefused(c.Other, c.theirs, c.mine.Owner)
-	c.wantIs(c.Other.Renew(c.ctx(), []lock.Request{c.theirs}, longTTL)[0], lock.ErrNotHeld)
+	c.wantIs(c.Other.Renew(c.ctx(), []lockengine.Request{c.theirs}, longTTL)[0], lockengine.ErrNotHeld)
 	c.expire()
 }
 
@@ -162,8 +162,8 @@ func noTimeIsRefused(c *check) {
 	c.acquire(c.Engine, held, longTTL)
 	for _, ttl := range []time.Duration{-time.Second, 0, time.Millisecond - 1} {
 		_, err := c.Engine.Acquire(c.ctx(), c.mine, ttl)
-		c.wantIs(err, lock.ErrDenied)
-		c.wantIs(c.Engine.Renew(c.ctx(), []lock.Request{held}, ttl)[0], lock.ErrDenied)
+		c.wantIs(err, lockengine.ErrDenied)
+		c.wantIs(c.Engine.Renew(c.ctx(), []lockengine.Request{held}, ttl)[0], lockengine.ErrDenied)
 	}
 	c.wantHolder(c.key, "")
 	c.wantHolder(held.Key, held.Owner)
@@ -175,7 +175,7 @@ func endedContext(c *check) {
 	_, err := c.Engine.Acquire(ctx, c.mine, longTTL)
 	c.wantIs(err, context.Canceled)
 	_ = c.Engine.Release(ctx, c.mine)
-	_ = c.Engine.Renew(ctx, []lock.Request{c.mine}, longTTL)
+	_ = c.Engine.Renew(ctx, []lockengine.Request{c.mine}, longTTL)
 	_, _ = c.Engine.Inspect(ctx, c.key)
 	_ = c.Engine.Release(c.ctx(), c.mine) // if it was sent nevertheless
 	c.acquire(c.Other, c.theirs, longTTL)
@@ -204,10 +204,10 @@ func keysAreTakenAsTheyAre(c *check) {
 func ownersAreTakenAsTheyAre(c *check) {
 	c.acquire(c.Engine, c.mine, longTTL)
 	for _, owner := range []string{c.mine.Owner + " ", strings.ToLower(c.mine.Owner), c.mine.Owner[1:]} {
-		r := lock.Request{Key: c.key, Owner: owner}
+		r := lockengine.Request{Key: c.key, Owner: owner}
 		c.wantRefused(c.Other, r, c.mine.Owner)
-		c.wantIs(c.Engine.Renew(c.ctx(), []lock.Request{r}, longTTL)[0], lock.ErrNotHeld)
-		c.wantIs(c.Other.Release(c.ctx(), r), lock.ErrNotHeld)
+		c.wantIs(c.Engine.Renew(c.ctx(), []lockengine.Request{r}, longTTL)[0], lockengine.ErrNotHeld)
+		c.wantIs(c.Other.Release(c.ctx(), r), lockengine.ErrNotHeld)
 	}
 	c.wantHolder(c.key, c.mine.Owner)
 }
@@ -215,7 +215,7 @@ func ownersAreTakenAsTheyAre(c *check) {
 func engineTokensGrow(c *check) {
 	var last int64
 	for i := range 100 {
-		e := []lock.Engine{c.Engine, c.Other}[i%2]
+		e := []lockengine.Engine{c.Engine, c.Other}[i%2]
 		r := c.request(c.key)
 		token := c.acquire(e, r, longTTL).Token
 		if token < last+1024 {
@@ -233,7 +233,7 @@ func placesAreNamed(c *check) {
 		c.Fatalf("Inspect: %v", err)
 	}
 	refused := c.wantRefused(c.Other, c.theirs, c.mine.Owner)
-	for what, p := range map[string]lock.Place{"Acquire": place, "Inspect": holder.Place, "a refusal": refused.Place} {
+	for what, p := range map[string]lockengine.Place{"Acquire": place, "Inspect": holder.Place, "a refusal": refused.Place} {
 		if p.Node == "" || p.Node != place.Node || p.Slot != place.Slot || (p.Slot >= 0) != c.Slots {
 			c.Errorf("the place that %s tells is %+v", what, p)
 		}
@@ -245,10 +245,10 @@ func placesAreNamed(c *check) {
 func probeTakesNothing(c *check) {
 	var wg sync.WaitGroup
 	for i := range 16 {
-		e := []lock.Engine{c.Engine, c.Other}[i%2]
-		p, ok := e.(lock.Pinger)
+		e := []lockengine.Engine{c.Engine, c.Other}[i%2]
+		p, ok := e.(lockengine.Pinger)
 		if !ok {
-			c.Fatalf("a %T is no lock.Pinger", e)
+			c.Fatalf("a %T is no lockengine.Pinger", e)
 		}
 		wg.Go(func() {
 			if err := p.Probe(c.ctx(), c.key); err != nil {
@@ -259,9 +259,9 @@ func probeTakesNothing(c *check) {
 	wg.Wait()
 	c.wantHolder(c.key, "")
 	c.acquire(c.Other, c.mine, longTTL)
-	if err := c.Engine.(lock.Pinger).Probe(c.ctx(), c.key); err != nil {
+	if err := c.Engine.(lockengine.Pinger).Probe(c.ctx(), c.key); err != nil {
 		c.Errorf("Probe of a held key: %v", err)
 	}
 	c.wantHolder(c.key, c.mine.Owner)
-	c.wantIs(c.Engine.(lock.Pinger).Probe(c.ended(), c.key), context.Canceled)
+	c.wantIs(c.Engine.(lockengine.Pinger).Probe(c.ended(), c.key), context.Canceled)
 }

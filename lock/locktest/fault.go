@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // patience is how long callers wait for a store that is cut off.
@@ -29,7 +29,7 @@ func notSentIsTrue(c *check) {
 // each a key of its own.
 func (c *check) cutOff(f Fault, callers int) {
 	c.Helper()
-	free, held := make([]lock.Request, callers), make([]lock.Request, callers)
+	free, held := make([]lockengine.Request, callers), make([]lockengine.Request, callers)
 	taken, released := make([]error, callers), make([]error, callers)
 	for i := range callers {
 		free[i] = c.request(newKey())
@@ -52,7 +52,7 @@ func (c *check) cutOff(f Fault, callers int) {
 	c.connect(1)
 	for i := range callers {
 		c.wantTrue(f, "Acquire", free[i], taken[i], nothingTaken(taken[i]))
-		c.wantTrue(f, "Release", held[i], released[i], released[i] == nil || errors.Is(released[i], lock.ErrNotHeld))
+		c.wantTrue(f, "Release", held[i], released[i], released[i] == nil || errors.Is(released[i], lockengine.ErrNotHeld))
 		if holder, err := c.Other.Inspect(c.ctx(), held[i].Key); err != nil || notSent(released[i]) && holder.Owner == "" {
 			c.Errorf("%s: Release said %v, and nobody has the key: %v", f, released[i], err)
 		}
@@ -87,7 +87,7 @@ func (c *check) together(calls int, call func(ctx context.Context, i int)) {
 }
 
 // wantTrue checks that the store does not have the lock of r if the engine said so.
-func (c *check) wantTrue(f Fault, call string, r lock.Request, said error, gone bool) {
+func (c *check) wantTrue(f Fault, call string, r lockengine.Request, said error, gone bool) {
 	c.Helper()
 	if !gone {
 		return
@@ -99,12 +99,12 @@ func (c *check) wantTrue(f Fault, call string, r lock.Request, said error, gone 
 
 // nothingTaken reports whether the error of an Acquire says that nothing was taken.
 func nothingTaken(err error) bool {
-	_, held := errors.AsType[*lock.HeldError](err)
-	return held || notSent(err) || (errors.Is(err, lock.ErrRefused) || errors.Is(err, lock.ErrUnusable)) && !errors.Is(err, lock.ErrNoAnswer)
+	_, held := errors.AsType[*lockengine.HeldError](err)
+	return held || notSent(err) || (errors.Is(err, lockengine.ErrRefused) || errors.Is(err, lockengine.ErrUnusable)) && !errors.Is(err, lockengine.ErrNoAnswer)
 }
 
 func notSent(err error) bool {
-	return errors.Is(err, lock.ErrNotSent) && !errors.Is(err, lock.ErrNoAnswer)
+	return errors.Is(err, lockengine.ErrNotSent) && !errors.Is(err, lockengine.ErrNoAnswer)
 }
 
 // answersInTime calls each method while no answer comes: it returns nevertheless, not
@@ -137,7 +137,7 @@ func (c *check) calls() map[string]func(context.Context) error {
 			return err
 		},
 		"Renew": func(ctx context.Context) error {
-			return c.Engine.Renew(ctx, []lock.Request{c.mine}, longTTL)[0]
+			return c.Engine.Renew(ctx, []lockengine.Request{c.mine}, longTTL)[0]
 		},
 		"Release": func(ctx context.Context) error { return c.Engine.Release(ctx, c.mine) },
 		"Inspect": func(ctx context.Context) error {
@@ -145,7 +145,7 @@ func (c *check) calls() map[string]func(context.Context) error {
 			return err
 		},
 	}
-	if p, ok := c.Engine.(lock.Pinger); ok {
+	if p, ok := c.Engine.(lockengine.Pinger); ok {
 		calls["Ping"] = p.Ping
 		calls["Probe"] = func(ctx context.Context) error { return p.Probe(ctx, c.key) }
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/belaygo/belay/internal/parallel"
 	"github.com/belaygo/belay/internal/wait"
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // crowd has callers of three processes work, and checks that none of them holds the
@@ -17,7 +18,7 @@ import (
 func (c *check) crowd(cfg lock.Config, callers int, work func(*lock.Locker)) {
 	c.Helper()
 	var wg sync.WaitGroup
-	for _, e := range []lock.Engine{c.Engine, c.Engine, c.Other} {
+	for _, e := range []lockengine.Engine{c.Engine, c.Engine, c.Other} {
 		l := c.locker(e, cfg)
 		for range callers {
 			wg.Go(func() { work(l) })
@@ -110,9 +111,9 @@ func releaseTwice(c *check) {
 	lease := c.lease(c.locker(c.Engine, lock.Config{}), c.key)
 	c.free(lease)
 	next := c.lease(c.locker(c.Other, lock.Config{}), c.key)
-	c.wantIs(lease.Release(c.ctx()), lock.ErrNotHeld)
-	c.wantIs(lease.Err(), lock.ErrNotHeld)
-	c.wantIs(context.Cause(lease.Context()), lock.ErrNotHeld)
+	c.wantIs(lease.Release(c.ctx()), lockengine.ErrNotHeld)
+	c.wantIs(lease.Err(), lockengine.ErrNotHeld)
+	c.wantIs(context.Cause(lease.Context()), lockengine.ErrNotHeld)
 	c.wantHolder(c.key, next.Grant().Owner)
 	c.free(next)
 }
@@ -185,5 +186,5 @@ func nestedLeases(c *check) {
 	}
 	c.free(inner)
 	c.wantHolder(c.key, "")
-	c.wantIs(inner.Release(c.ctx()), lock.ErrNotHeld)
+	c.wantIs(inner.Release(c.ctx()), lockengine.ErrNotHeld)
 }

@@ -1,4 +1,4 @@
-// Package locktest checks that a lock.Engine keeps its contract, by itself and
+// Package locktest checks that a lockengine.Engine keeps its contract, by itself and
 // in the hands of a lock.Locker.
 //
 //	func TestEngine(t *testing.T) {
@@ -20,16 +20,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // A Setup is what one check works with, and what the engine promises. A check uses
 // keys that begin with "locktest:" and leaves none of them locked, unless it fails.
 type Setup struct {
 	// Engine is the engine under test.
-	Engine lock.Engine
+	Engine lockengine.Engine
 	// Other is another engine on the same store, as another process has it.
-	Other lock.Engine
+	Other lockengine.Engine
 	// Advance lets time pass in a store whose clock does not run by itself. Each
 	// Setup has such a store of its own. Nil = the clock runs.
 	Advance func(d time.Duration)
@@ -41,12 +41,12 @@ type Setup struct {
 	// The rest is what the engine promises beyond the contract. What is false is not
 	// checked.
 
-	Wakes  bool // it is a lock.Waker, and wakes for the releases of all processes
+	Wakes  bool // it is a lockengine.Waker, and wakes for the releases of all processes
 	Marks  bool // it keeps markers, and loses none
 	Tokens bool // they grow by 1024 or more from grant to grant of a key, in all processes
 	Nodes  bool // grants and holders name their node
 	Slots  bool // they name their hash slot, too
-	Probes bool // it is a lock.Pinger
+	Probes bool // it is a lockengine.Pinger
 	Bound  bool // locks belong to the engine that took them: no other renews them or acquires them again
 }
 

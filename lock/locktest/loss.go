@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 func leaseOutlivesTTL(c *check) {
@@ -22,7 +23,7 @@ func leaseOutlivesTTL(c *check) {
 // lose takes the lock away behind its holder's back.
 func (c *check) lose(lease *lock.Lease) {
 	c.Helper()
-	c.release(c.Other, lock.Request{Key: lease.Grant().Key, Owner: lease.Grant().Owner})
+	c.release(c.Other, lockengine.Request{Key: lease.Grant().Key, Owner: lease.Grant().Owner})
 }
 
 // wantEnd waits until the lease's context has ended.

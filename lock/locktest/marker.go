@@ -6,17 +6,18 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // unlessMarked acquires r unless its key is marked.
-func (c *check) unlessMarked(e lock.Engine, r lock.Request) error {
+func (c *check) unlessMarked(e lockengine.Engine, r lockengine.Request) error {
 	c.Helper()
 	r.UnlessMarked = true
 	_, err := c.try(e, r, longTTL)
 	return err
 }
 
-func (c *check) releaseMarked(e lock.Engine, r lock.Request, keep time.Duration) {
+func (c *check) releaseMarked(e lockengine.Engine, r lockengine.Request, keep time.Duration) {
 	c.Helper()
 	r.Mark = keep
 	c.release(e, r)
@@ -31,8 +32,8 @@ func markedKeyIsRefused(c *check) {
 	c.wantHeld(c.unlessMarked(c.Other, c.theirs), c.key, c.mine.Owner)
 	c.releaseMarked(c.Engine, c.mine, longTTL)
 	for range 2 {
-		for _, e := range []lock.Engine{c.Engine, c.Other} {
-			c.wantIs(c.unlessMarked(e, c.request(c.key)), lock.ErrMarked)
+		for _, e := range []lockengine.Engine{c.Engine, c.Other} {
+			c.wantIs(c.unlessMarked(e, c.request(c.key)), lockengine.ErrMarked)
 			c.wantHolder(c.key, "")
 		}
 	}
@@ -40,14 +41,14 @@ func markedKeyIsRefused(c *check) {
 		c.Errorf("another key: %v", err)
 	}
 	c.acquire(c.Other, c.theirs, longTTL)
-	c.wantIs(c.unlessMarked(c.Engine, c.mine), lock.ErrMarked) // whoever holds it
+	c.wantIs(c.unlessMarked(c.Engine, c.mine), lockengine.ErrMarked) // whoever holds it
 	c.wantHolder(c.key, c.theirs.Owner)
 }
 
 func markExpires(c *check) {
 	c.acquire(c.Engine, c.mine, longTTL)
 	c.releaseMarked(c.Engine, c.mine, ttl)
-	c.wantIs(c.unlessMarked(c.Other, c.theirs), lock.ErrMarked)
+	c.wantIs(c.unlessMarked(c.Other, c.theirs), lockengine.ErrMarked)
 	c.age(ttl)
 	c.eventually("expired", func() bool { return c.unlessMarked(c.Other, c.theirs) == nil })
 	c.wantHolder(c.key, c.theirs.Owner)
@@ -58,11 +59,11 @@ func markIsNoLock(c *check) {
 	c.acquire(c.Engine, c.mine, longTTL)
 	c.releaseMarked(c.Engine, c.mine, longTTL)
 	c.acquire(c.Engine, c.mine, brief)
-	if errs := c.Engine.Renew(c.ctx(), []lock.Request{c.mine}, longTTL); errs[0] != nil {
+	if errs := c.Engine.Renew(c.ctx(), []lockengine.Request{c.mine}, longTTL); errs[0] != nil {
 		c.Errorf("Renew: %v", errs[0])
 	}
 	c.release(c.Engine, c.mine)
-	c.wantIs(c.unlessMarked(c.Other, c.theirs), lock.ErrMarked)
+	c.wantIs(c.unlessMarked(c.Other, c.theirs), lockengine.ErrMarked)
 }
 
 // The work is done, even if the lock had gone.
@@ -70,9 +71,9 @@ func markWithoutLock(c *check) {
 	c.acquire(c.Other, c.theirs, longTTL)
 	mine := c.mine
 	mine.Mark = longTTL
-	c.wantIs(c.Engine.Release(c.ctx(), mine), lock.ErrNotHeld)
+	c.wantIs(c.Engine.Release(c.ctx(), mine), lockengine.ErrNotHeld)
 	c.wantHolder(c.key, c.theirs.Owner)
-	c.wantIs(c.unlessMarked(c.Engine, c.mine), lock.ErrMarked)
+	c.wantIs(c.unlessMarked(c.Engine, c.mine), lockengine.ErrMarked)
 }
 
 // Of many who want to do a piece of work, in several processes, one does it, and
@@ -84,7 +85,7 @@ func markedWorkIsDoneOnce(c *check) {
 	c.crowd(lock.Config{}, callers, func(l *lock.Locker) {
 		lease, err := l.Acquire(ctx, c.key, lock.UnlessMarked())
 		switch {
-		case errors.Is(err, lock.ErrMarked):
+		case errors.Is(err, lockengine.ErrMarked):
 			told.Add(1)
 		case err != nil:
 			c.Errorf("Acquire: %v", err)

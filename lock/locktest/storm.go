@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // stormTime is how long the requests of waiters are counted.
@@ -14,30 +15,30 @@ const stormTime = 500 * time.Millisecond
 
 // A counter is an engine that counts the requests that a Locker makes.
 type counter struct {
-	lock.Engine
+	lockengine.Engine
 	acquires, releases atomic.Int64
 }
 
-func (n *counter) Acquire(ctx context.Context, r lock.Request, ttl time.Duration) (lock.Grant, error) {
+func (n *counter) Acquire(ctx context.Context, r lockengine.Request, ttl time.Duration) (lockengine.Grant, error) {
 	n.acquires.Add(1)
 	return n.Engine.Acquire(ctx, r, ttl)
 }
 
-func (n *counter) Release(ctx context.Context, r lock.Request) error {
+func (n *counter) Release(ctx context.Context, r lockengine.Request) error {
 	n.releases.Add(1)
 	return n.Engine.Release(ctx, r)
 }
 
-// A wakingCounter is a counter of an engine that is a lock.Waker.
+// A wakingCounter is a counter of an engine that is a lockengine.Waker.
 type wakingCounter struct {
 	*counter
-	lock.Waker
+	lockengine.Waker
 }
 
 // counted returns an engine that counts, and its counts.
-func counted(e lock.Engine) (lock.Engine, *counter) {
+func counted(e lockengine.Engine) (lockengine.Engine, *counter) {
 	n := &counter{Engine: e}
-	if w, ok := e.(lock.Waker); ok {
+	if w, ok := e.(lockengine.Waker); ok {
 		return wakingCounter{n, w}, n
 	}
 	return n, n
@@ -94,6 +95,6 @@ func waitersDoNotStorm(c *check) {
 		c.Logf("%q: %.0f requests per waiter and second", f, float64(sum)/waiters/time.Since(begun).Seconds())
 		heal()
 		c.connect(1)
-		c.wantIs(c.Other.Renew(c.ctx(), []lock.Request{c.mine}, longTTL)[0], nil)
+		c.wantIs(c.Other.Renew(c.ctx(), []lockengine.Request{c.mine}, longTTL)[0], nil)
 	}
 }

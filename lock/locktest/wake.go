@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/internal/wait"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // A bell is rung by an engine.
@@ -17,11 +17,11 @@ type bell struct {
 	stop func()
 }
 
-func (c *check) watch(e lock.Engine, key string) *bell {
+func (c *check) watch(e lockengine.Engine, key string) *bell {
 	c.Helper()
-	waker, ok := e.(lock.Waker)
+	waker, ok := e.(lockengine.Waker)
 	if !ok {
-		c.Fatalf("a %T is no lock.Waker", e)
+		c.Fatalf("a %T is no lockengine.Waker", e)
 	}
 	b := &bell{rung: make(chan struct{}, 1)}
 	ctx := c.ctx()
@@ -55,7 +55,7 @@ func (c *check) wantRung(b *bell) {
 func releaseWakes(c *check) {
 	bells := []*bell{c.watch(c.Engine, c.key), c.watch(c.Engine, c.key), c.watch(c.Other, c.key)}
 	for range 3 {
-		for _, e := range []lock.Engine{c.Engine, c.Other} {
+		for _, e := range []lockengine.Engine{c.Engine, c.Other} {
 			r := c.request(c.key)
 			c.acquire(e, r, longTTL)
 			c.release(e, r)
@@ -77,7 +77,7 @@ func watchIsStopped(c *check) {
 		c.Error("woken after stop")
 	}
 
-	stop, err := c.Engine.(lock.Waker).Watch(c.ended(), newKey(), func() {})
+	stop, err := c.Engine.(lockengine.Waker).Watch(c.ended(), newKey(), func() {})
 	if err == nil {
 		stop()
 	}
@@ -85,7 +85,7 @@ func watchIsStopped(c *check) {
 
 // acquireWoken acquires a lock after an attempt that ended with err: whenever the bell has rung,
 // or by polls, as nobody is woken for a lock that was granted in part.
-func (c *check) acquireWoken(b *bell, r lock.Request, err error) {
+func (c *check) acquireWoken(b *bell, r lockengine.Request, err error) {
 	c.Helper()
 	for err != nil {
 		if !isPartial(err) {
@@ -101,7 +101,7 @@ func (c *check) acquireWoken(b *bell, r lock.Request, err error) {
 const pause = 10 * time.Millisecond
 
 func isPartial(err error) bool {
-	held, ok := errors.AsType[*lock.HeldError](err)
+	held, ok := errors.AsType[*lockengine.HeldError](err)
 	return ok && held.Partial
 }
 

@@ -7,6 +7,7 @@ import (
 	"log"
 
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/memlock"
 )
 
@@ -32,7 +33,7 @@ func Example() {
 	}
 	_, err = two.TryAcquire(ctx, "order:7")
 	fmt.Println(err != nil)
-	_ = engine.Release(ctx, lock.Request{Key: "order:7", Owner: lease.Grant().Owner})
+	_ = engine.Release(ctx, lockengine.Request{Key: "order:7", Owner: lease.Grant().Owner})
 	other, err := two.TryAcquire(ctx, "order:7")
 	fmt.Println(err)
 	fmt.Println(errors.Is(lease.Release(ctx), lock.ErrLost), other.Release(ctx))

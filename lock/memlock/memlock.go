@@ -13,12 +13,12 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/internal/lasting"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // New returns an engine in which nothing is locked. It keeps markers, and is safe for
 // concurrent use.
-func New() lock.Engine {
+func New() lockengine.Engine {
 	return &engine{locks: make(map[string]entry), marks: make(map[string]entry)}
 }
 
@@ -34,30 +34,30 @@ type entry struct {
 	expires time.Time
 }
 
-var place = lock.Place{Node: "memory", Slot: -1}
+var place = lockengine.Place{Node: "memory", Slot: -1}
 
-func (e *engine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration) (lock.Grant, error) {
+func (e *engine) Acquire(ctx context.Context, r lockengine.Request, ttl time.Duration) (lockengine.Grant, error) {
 	if err := ctx.Err(); err != nil {
-		return lock.Grant{}, err
+		return lockengine.Grant{}, err
 	}
 	if err := lasting.Check("memlock", ttl); err != nil {
-		return lock.Grant{}, err
+		return lockengine.Grant{}, err
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := time.Now()
 	if _, marked := live(e.marks, r.Key, now); marked && r.UnlessMarked {
-		return lock.Grant{}, lock.ErrMarked
+		return lockengine.Grant{}, lockengine.ErrMarked
 	}
 	if cur, ok := live(e.locks, r.Key, now); ok && cur.owner != r.Owner {
-		return lock.Grant{}, &lock.HeldError{Key: r.Key, Holder: cur.holder(now)}
+		return lockengine.Grant{}, &lockengine.HeldError{Key: r.Key, Holder: cur.holder(now)}
 	}
 	e.locks[r.Key] = entry{r.Owner, now.Add(ttl)}
 	e.token = max(e.token+1024, now.UnixMicro()*1024)
-	return lock.Grant{Token: e.token, Place: place}, nil
+	return lockengine.Grant{Token: e.token, Place: place}, nil
 }
 
-func (e *engine) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration) []error {
+func (e *engine) Renew(ctx context.Context, rs []lockengine.Request, ttl time.Duration) []error {
 	if err := lasting.Check("memlock", ttl); err != nil {
 		return slices.Repeat([]error{err}, len(rs))
 	}
@@ -67,7 +67,7 @@ func (e *engine) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration
 	errs := make([]error, len(rs))
 	for i, r := range rs {
 		if cur, ok := live(e.locks, r.Key, now); !ok || cur.owner != r.Owner {
-			errs[i] = lock.ErrNotHeld
+			errs[i] = lockengine.ErrNotHeld
 			continue
 		}
 		e.locks[r.Key] = entry{r.Owner, now.Add(ttl)}
@@ -75,7 +75,7 @@ func (e *engine) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration
 	return errs
 }
 
-func (e *engine) Release(ctx context.Context, r lock.Request) error {
+func (e *engine) Release(ctx context.Context, r lockengine.Request) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := time.Now()
@@ -84,19 +84,19 @@ func (e *engine) Release(ctx context.Context, r lock.Request) error {
 		sweep(e.marks, now)
 	}
 	if cur, ok := live(e.locks, r.Key, now); !ok || cur.owner != r.Owner {
-		return lock.ErrNotHeld
+		return lockengine.ErrNotHeld
 	}
 	delete(e.locks, r.Key)
 	return nil
 }
 
-func (e *engine) Inspect(ctx context.Context, key string) (lock.Holder, error) {
+func (e *engine) Inspect(ctx context.Context, key string) (lockengine.Holder, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := time.Now()
 	cur, ok := live(e.locks, key, now)
 	if !ok {
-		return lock.Holder{Place: place}, nil
+		return lockengine.Holder{Place: place}, nil
 	}
 	return cur.holder(now), nil
 }
@@ -127,6 +127,6 @@ func sweep(entries map[string]entry, now time.Time) {
 	}
 }
 
-func (cur entry) holder(now time.Time) lock.Holder {
-	return lock.Holder{Owner: cur.owner, TTL: cur.expires.Sub(now), Place: place}
+func (cur entry) holder(now time.Time) lockengine.Holder {
+	return lockengine.Holder{Owner: cur.owner, TTL: cur.expires.Sub(now), Place: place}
 }

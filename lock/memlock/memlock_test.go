@@ -12,7 +12,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/memlock"
 )
 
@@ -21,11 +21,11 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const ttl = time.Second
 
 var (
-	mine   = lock.Request{Key: "k", Owner: "me:1"}
-	theirs = lock.Request{Key: "k", Owner: "they:1"}
+	mine   = lockengine.Request{Key: "k", Owner: "me:1"}
+	theirs = lockengine.Request{Key: "k", Owner: "they:1"}
 )
 
-func acquire(t *testing.T, e lock.Engine, h lock.Request) lock.Grant {
+func acquire(t *testing.T, e lockengine.Engine, h lockengine.Request) lockengine.Grant {
 	t.Helper()
 	grant, err := e.Acquire(t.Context(), h, ttl)
 	if err != nil {
@@ -38,20 +38,20 @@ func TestAcquire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := memlock.New()
 		grant := acquire(t, e, mine)
-		if want := (lock.Place{Node: "memory", Slot: -1}); grant.Place != want {
+		if want := (lockengine.Place{Node: "memory", Slot: -1}); grant.Place != want {
 			t.Errorf("place is %+v, want %+v", grant.Place, want)
 		}
 
 		<-time.After(ttl / 4)
 		_, err := e.Acquire(t.Context(), theirs, ttl)
-		var held *lock.HeldError
+		var held *lockengine.HeldError
 		if !errors.As(err, &held) {
 			t.Fatalf("Acquire of a held key: %v, want a *HeldError", err)
 		}
 		if held.Key != "k" || held.Holder.Owner != mine.Owner || held.Holder.TTL != 3*ttl/4 {
 			t.Errorf("held: %+v", held)
 		}
-		acquire(t, e, lock.Request{Key: "another key", Owner: theirs.Owner})
+		acquire(t, e, lockengine.Request{Key: "another key", Owner: theirs.Owner})
 	})
 }
 
@@ -80,10 +80,10 @@ func TestExpiry(t *testing.T) {
 			t.Errorf("Inspect: %+v, %v, want nobody", holder, err)
 		}
 		acquire(t, e, theirs)
-		if err := e.Renew(t.Context(), []lock.Request{mine}, ttl)[0]; !errors.Is(err, lock.ErrNotHeld) {
+		if err := e.Renew(t.Context(), []lockengine.Request{mine}, ttl)[0]; !errors.Is(err, lockengine.ErrNotHeld) {
 			t.Errorf("Renew of an expired hold: %v, want ErrNotHeld", err)
 		}
-		if err := e.Release(t.Context(), mine); !errors.Is(err, lock.ErrNotHeld) {
+		if err := e.Release(t.Context(), mine); !errors.Is(err, lockengine.ErrNotHeld) {
 			t.Errorf("Release of an expired hold: %v, want ErrNotHeld", err)
 		}
 	})
@@ -94,8 +94,8 @@ func TestRenew(t *testing.T) {
 		e := memlock.New()
 		acquire(t, e, mine)
 		<-time.After(ttl / 2)
-		errs := e.Renew(t.Context(), []lock.Request{theirs, mine, {Key: "free", Owner: "me:1"}}, ttl)
-		if len(errs) != 3 || !errors.Is(errs[0], lock.ErrNotHeld) || errs[1] != nil || !errors.Is(errs[2], lock.ErrNotHeld) {
+		errs := e.Renew(t.Context(), []lockengine.Request{theirs, mine, {Key: "free", Owner: "me:1"}}, ttl)
+		if len(errs) != 3 || !errors.Is(errs[0], lockengine.ErrNotHeld) || errs[1] != nil || !errors.Is(errs[2], lockengine.ErrNotHeld) {
 			t.Errorf("Renew: %v, want not held, nil, not held", errs)
 		}
 		if holder, _ := e.Inspect(t.Context(), "k"); holder.Owner != mine.Owner || holder.TTL != ttl {
@@ -107,7 +107,7 @@ func TestRenew(t *testing.T) {
 func TestReleaseOfAnother(t *testing.T) {
 	e := memlock.New()
 	acquire(t, e, mine)
-	if err := e.Release(t.Context(), theirs); !errors.Is(err, lock.ErrNotHeld) {
+	if err := e.Release(t.Context(), theirs); !errors.Is(err, lockengine.ErrNotHeld) {
 		t.Errorf("Release: %v, want ErrNotHeld", err)
 	}
 	if holder, _ := e.Inspect(t.Context(), "k"); holder.Owner != mine.Owner {
@@ -120,7 +120,7 @@ func TestTokensGrow(t *testing.T) {
 		e := memlock.New()
 		var last int64
 		for i := range 1000 {
-			grant := acquire(t, e, lock.Request{Key: fmt.Sprint("k", i%2), Owner: "me:1"})
+			grant := acquire(t, e, lockengine.Request{Key: fmt.Sprint("k", i%2), Owner: "me:1"})
 			if grant.Token < last+1024 {
 				t.Fatalf("token %d after %d, want room for 1023 between them", grant.Token, last)
 			}
@@ -145,7 +145,7 @@ func TestOneOfManyGetsIt(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 64 {
 		wg.Go(func() {
-			if _, err := e.Acquire(t.Context(), lock.Request{Key: "k", Owner: fmt.Sprint(i)}, time.Hour); err == nil {
+			if _, err := e.Acquire(t.Context(), lockengine.Request{Key: "k", Owner: fmt.Sprint(i)}, time.Hour); err == nil {
 				granted.Add(1)
 			}
 		})

@@ -6,22 +6,22 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/internal/wait"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
-// Acquire implements lock.Engine. It calls all nodes at once, and returns as soon as a majority
+// Acquire implements lockengine.Engine. It calls all nodes at once, and returns as soon as a majority
 // has granted the lock, or another owner has it at a majority.
 //
 // When several processes acquire a free lock at once, it may happen that none of them gets a
 // majority. Then the process that has the first node goes on, for up to Config.NodeTimeout, while
 // the others release what they have.
-func (e *engine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration) (lock.Grant, error) {
+func (e *engine) Acquire(ctx context.Context, r lockengine.Request, ttl time.Duration) (lockengine.Grant, error) {
 	timeout, err := e.cfg.timeoutOf(ttl)
 	if err != nil {
-		return lock.Grant{}, err
+		return lockengine.Grant{}, err
 	}
 	if err := e.enter(ctx); err != nil {
-		return lock.Grant{}, fmt.Errorf("quorumlock: acquire: %w", err)
+		return lockengine.Grant{}, fmt.Errorf("quorumlock: acquire: %w", err)
 	}
 	defer e.running.Done()
 	e.ttl.Store(int64(ttl))
@@ -38,17 +38,17 @@ func (e *engine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration)
 		b.collect(ctx)
 	}
 	if b.won() {
-		return lock.Grant{Token: b.token(), Place: e.place()}, nil
+		return lockengine.Grant{Token: b.token(), Place: e.place()}, nil
 	}
-	return lock.Grant{}, b.concede(ctx)
+	return lockengine.Grant{}, b.concede(ctx)
 }
 
 // acquireAt acquires a lock at one node, and returns its vote.
-func (e *engine) acquireAt(ctx context.Context, node int, r lock.Request, ttl, timeout time.Duration) vote {
+func (e *engine) acquireAt(ctx context.Context, node int, r lockengine.Request, ttl, timeout time.Duration) vote {
 	ctx, cancel := within(ctx, timeout)
 	defer cancel()
 	sent := time.Now()
-	var grant lock.Grant
+	var grant lockengine.Grant
 	err := call("acquire", func() (err error) {
 		grant, err = e.nodes[node].Acquire(ctx, r, ttl)
 		if err == nil {

@@ -5,20 +5,20 @@ import (
 	"errors"
 	"time"
 
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // A ballot is one acquire at all nodes.
 type ballot struct {
 	e            *engine
-	r            lock.Request
+	r            lockengine.Request
 	ttl, timeout time.Duration
 	votes        []vote // by node
 	arrived      chan vote
 	waiting      int // how many votes are to arrive
 }
 
-func newBallot(e *engine, r lock.Request, ttl, timeout time.Duration) *ballot {
+func newBallot(e *engine, r lockengine.Request, ttl, timeout time.Duration) *ballot {
 	n := len(e.nodes)
 	return &ballot{e: e, r: r, ttl: ttl, timeout: timeout, votes: make([]vote, n), arrived: make(chan vote, n)}
 }
@@ -86,8 +86,8 @@ func (b *ballot) isMarked() bool {
 func (b *ballot) answered() bool { return b.count(granted)+b.count(held) >= b.e.majority }
 
 // holder returns the owner that most nodes name, and how many these are.
-func (b *ballot) holder() (lock.Holder, int) {
-	var named []lock.Holder
+func (b *ballot) holder() (lockengine.Holder, int) {
+	var named []lockengine.Holder
 	for _, v := range b.votes {
 		if v.kind == held {
 			named = append(named, v.holder)
@@ -181,10 +181,12 @@ func (b *ballot) release(ctx context.Context, node int, then func(error)) {
 
 // send sends a release. The caller holds e.mu.
 func (b *ballot) send(ctx context.Context, node int, then func(error)) {
-	r := lock.Request{Key: b.r.Key, Owner: b.r.Owner, Quiet: true}
+	r := lockengine.Request{Key: b.r.Key, Owner: b.r.Owner, Quiet: true}
 	b.e.send(holdOf(r), node, func() { then(b.e.releaseAt(ctx, node, r)) })
 }
 
 // gone reports whether the answer to a release or a renewal says that the owner does not
 // have the lock.
-func gone(err error) bool { return errors.Is(err, lock.ErrNotHeld) || errors.Is(err, lock.ErrUnusable) }
+func gone(err error) bool {
+	return errors.Is(err, lockengine.ErrNotHeld) || errors.Is(err, lockengine.ErrUnusable)
+}

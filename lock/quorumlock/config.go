@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/belaygo/belay/internal/lasting"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // Config adjusts an engine. The zero value is useful.
@@ -16,7 +16,7 @@ type Config struct {
 	Name string
 	// NodeTimeout is how long one node has to answer before it counts as silent. If set, it
 	// must be at most a tenth of the ttl of the locks: otherwise acquires and renewals fail
-	// with lock.ErrDenied. Defaults to a second, or a quarter of the ttl if that is less.
+	// with lockengine.ErrDenied. Defaults to a second, or a quarter of the ttl if that is less.
 	NodeTimeout time.Duration
 	// Durable says that no node forgets a lock before it expires, even if its server crashes:
 	// a database, or a Redis server with appendfsync always. If it is false, each node must
@@ -48,7 +48,7 @@ func (c Config) timeoutOf(ttl time.Duration) (time.Duration, error) {
 		return 0, err
 	}
 	if c.NodeTimeout > ttl/10 {
-		return 0, fmt.Errorf("%w: quorumlock: Config.NodeTimeout %v is more than a tenth of the ttl, %v", lock.ErrDenied, c.NodeTimeout, ttl)
+		return 0, fmt.Errorf("%w: quorumlock: Config.NodeTimeout %v is more than a tenth of the ttl, %v", lockengine.ErrDenied, c.NodeTimeout, ttl)
 	}
 	return min(c.timeout(), ttl/4), nil
 }

@@ -1,11 +1,11 @@
 package quorumlock
 
-import "github.com/belaygo/belay/lock"
+import "github.com/belaygo/belay/lock/lockengine"
 
 // A hold names the lock of an owner.
 type hold struct{ key, owner string }
 
-func holdOf(r lock.Request) hold { return hold{r.Key, r.Owner} }
+func holdOf(r lockengine.Request) hold { return hold{r.Key, r.Owner} }
 
 // A course is the requests about one hold that are on their way. They are sent to each node one
 // after the other, because a release must not overtake the acquire before it.

@@ -1,7 +1,7 @@
 // Package quorumlock keeps each lock on a majority of several engines, so that locks survive the
 // crash of a server. On single Redis servers, by lock/redislock, this is RedLock.
 //
-//	var nodes []lock.Engine
+//	var nodes []lockengine.Engine
 //	for _, url := range []string{"redis://10.0.0.1", "redis://10.0.0.2", "redis://10.0.0.3"} {
 //		opts, err := redislock.ParseURL(url)
 //		if err != nil {
@@ -50,7 +50,7 @@
 // so a later release by the same owner is sent to that node after it.
 //
 // If a majority may have granted a lock that was not acquired, the error matches
-// [lock.ErrNoAnswer]. A grant at a minority can't become a lock: it is released once more, or
+// [lockengine.ErrNoAnswer]. A grant at a minority can't become a lock: it is released once more, or
 // expires. Until then other owners can't get those nodes. They get the lock if the other nodes
 // are a majority that works.
 //
@@ -69,7 +69,7 @@
 // locks all the same, and a renewal fills it again within a third of the ttl after it answers. So
 // servers may be restarted one after the other, and a lock that all nodes have is not lost: wait
 // until the last one has been filled before you restart the next one. If a majority was started
-// less than a ttl ago, an acquire fails with [lock.ErrRefused].
+// less than a ttl ago, an acquire fails with [lockengine.ErrRefused].
 //
 // So a node must report when its server started, as an engine of lock/redislock does on a single
 // server, with Config.AskStart. An engine of your own does so by the method

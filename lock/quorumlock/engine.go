@@ -11,21 +11,21 @@ import (
 
 	"github.com/belaygo/belay/internal/background"
 	"github.com/belaygo/belay/internal/isnil"
-	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/internal/ability"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // An Engine keeps each lock on a majority of its nodes, which are other engines. It wakes waiters,
 // watches losses and keeps markers if its nodes do. It is safe for concurrent use.
 type Engine interface {
-	lock.Engine
-	lock.Waker
-	lock.LossWatcher
-	lock.Pinger
+	lockengine.Engine
+	lockengine.Waker
+	lockengine.LossWatcher
+	lockengine.Pinger
 }
 
 type engine struct {
-	nodes    []lock.Engine
+	nodes    []lockengine.Engine
 	majority int
 	cfg      Config
 	ttl      atomic.Int64 // of the last acquire
@@ -39,7 +39,7 @@ type engine struct {
 // New returns an engine that keeps each lock on a majority of the nodes. Their number must be odd
 // and at least three, each must be on a server of its own, and every process must name them in the
 // same order. New sends no request. Close does not close the nodes: close them after the engine.
-func New(nodes []lock.Engine, cfg Config) (Engine, error) {
+func New(nodes []lockengine.Engine, cfg Config) (Engine, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func New(nodes []lock.Engine, cfg Config) (Engine, error) {
 		}
 	}
 	return &engine{
-		nodes:    append([]lock.Engine(nil), nodes...),
+		nodes:    append([]lockengine.Engine(nil), nodes...),
 		majority: len(nodes)/2 + 1,
 		cfg:      cfg,
 		courses:  make(map[hold]*course),
@@ -61,7 +61,7 @@ func New(nodes []lock.Engine, cfg Config) (Engine, error) {
 }
 
 // checkNode returns why node can't be one beside those before it.
-func checkNode(before []lock.Engine, node lock.Engine, cfg Config) error {
+func checkNode(before []lockengine.Engine, node lockengine.Engine, cfg Config) error {
 	if isnil.Value(node) {
 		return errors.New("it is nil")
 	}
@@ -103,7 +103,7 @@ func (e *engine) Close(ctx context.Context) error {
 // enter begins a call, which ends with running.Done.
 func (e *engine) enter(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("%w: %w", lock.ErrNotSent, err)
+		return fmt.Errorf("%w: %w", lockengine.ErrNotSent, err)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -138,9 +138,9 @@ func within(ctx context.Context, timeout time.Duration) (context.Context, contex
 func call(what string, f func() error) error {
 	err := background.Do(nil, "quorumlock: "+what, f)
 	if errors.Is(err, background.ErrPanic) {
-		return fmt.Errorf("%w: %w", lock.ErrNoAnswer, err)
+		return fmt.Errorf("%w: %w", lockengine.ErrNoAnswer, err)
 	}
 	return err
 }
 
-func (e *engine) place() lock.Place { return lock.Place{Node: e.cfg.Name, Slot: -1} }
+func (e *engine) place() lockengine.Place { return lockengine.Place{Node: e.cfg.Name, Slot: -1} }

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // errClosed is returned when the engine has been closed.
-var errClosed = fmt.Errorf("%w: quorumlock: closed", lock.ErrDenied)
+var errClosed = fmt.Errorf("%w: quorumlock: closed", lockengine.ErrDenied)
 
 // err returns why the lock was not acquired. left is at how many nodes the owner may still have
 // it: a majority of them would be the lock. What a minority keeps expires, and does not keep
@@ -19,15 +19,15 @@ func (b *ballot) err(ctx context.Context, left int) error {
 	holder, named := b.holder()
 	switch {
 	case left >= b.e.majority && b.isMarked():
-		return fmt.Errorf("%w: %w", lock.ErrMarked, b.failure(ctx, lock.ErrNoAnswer))
+		return fmt.Errorf("%w: %w", lockengine.ErrMarked, b.failure(ctx, lockengine.ErrNoAnswer))
 	case left >= b.e.majority:
-		return b.failure(ctx, lock.ErrNoAnswer)
+		return b.failure(ctx, lockengine.ErrNoAnswer)
 	case b.isMarked():
-		return lock.ErrMarked
+		return lockengine.ErrMarked
 	case b.answered() && b.count(held) > 0:
-		return &lock.HeldError{Key: b.r.Key, Holder: holder, Partial: named < b.e.majority && b.count(granted) > 0}
+		return &lockengine.HeldError{Key: b.r.Key, Holder: holder, Partial: named < b.e.majority && b.count(granted) > 0}
 	case left > 0:
-		return b.failure(ctx, lock.ErrNoAnswer)
+		return b.failure(ctx, lockengine.ErrNoAnswer)
 	}
 	return b.failure(ctx, b.kind())
 }
@@ -68,7 +68,7 @@ func (b *ballot) kind() error {
 	for _, v := range b.votes {
 		switch v.kind {
 		case abstained:
-			errs = append(errs, lock.ErrRefused)
+			errs = append(errs, lockengine.ErrRefused)
 		case held, refused:
 			errs = append(errs, v.err)
 		}
@@ -78,7 +78,7 @@ func (b *ballot) kind() error {
 
 // common returns the kind that all errors have, which say that nothing was executed.
 func common(errs []error) error {
-	for _, kind := range []error{lock.ErrDenied, lock.ErrUnusable, lock.ErrRefused} {
+	for _, kind := range []error{lockengine.ErrDenied, lockengine.ErrUnusable, lockengine.ErrRefused} {
 		all := true
 		for _, err := range errs {
 			all = all && errors.Is(err, kind)
@@ -87,5 +87,5 @@ func common(errs []error) error {
 			return kind
 		}
 	}
-	return lock.ErrNotSent
+	return lockengine.ErrNotSent
 }

@@ -6,6 +6,7 @@ import (
 	"log"
 
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/quorumlock"
 	"github.com/belaygo/belay/lock/redislock"
 )
@@ -13,7 +14,7 @@ import (
 // RedLock: five Redis servers, of which two may fail.
 func Example() {
 	ctx := context.Background()
-	var nodes []lock.Engine
+	var nodes []lockengine.Engine
 	for n := range 5 {
 		opts, err := redislock.ParseURL(fmt.Sprintf("redis://10.0.0.%d", n+1))
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/locktest"
 )
 
@@ -239,7 +240,7 @@ func TestRestartBeforeItsClockIsSet(t *testing.T) {
 	_ = held.Release(t.Context())
 }
 
-func newLocker(t *testing.T, e lock.Engine, ttl time.Duration) *lock.Locker {
+func newLocker(t *testing.T, e lockengine.Engine, ttl time.Duration) *lock.Locker {
 	t.Helper()
 	l, err := lock.New(e, lock.Config{TTL: ttl, HandOver: -1, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {

@@ -6,19 +6,19 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
-// Inspect implements lock.Engine: it returns the owner that has the key at a majority of nodes. The
+// Inspect implements lockengine.Engine: it returns the owner that has the key at a majority of nodes. The
 // zero Owner means that no owner has a majority.
-func (e *engine) Inspect(ctx context.Context, key string) (lock.Holder, error) {
+func (e *engine) Inspect(ctx context.Context, key string) (lockengine.Holder, error) {
 	if err := e.enter(ctx); err != nil {
-		return lock.Holder{}, fmt.Errorf("quorumlock: inspect: %w", err)
+		return lockengine.Holder{}, fmt.Errorf("quorumlock: inspect: %w", err)
 	}
 	defer e.running.Done()
 	type seen struct {
 		node   int
-		holder lock.Holder
+		holder lockengine.Holder
 		err    error
 	}
 	answers := ask(ctx, e, e.cfg.timeout(), func(ctx context.Context, node int) seen {
@@ -29,7 +29,7 @@ func (e *engine) Inspect(ctx context.Context, key string) (lock.Holder, error) {
 		})
 		return s
 	})
-	var named []lock.Holder
+	var named []lockengine.Holder
 	errs := slices.Repeat([]error{errSilent}, len(e.nodes))
 	for open := len(e.nodes); open > 0; open-- {
 		select {
@@ -38,7 +38,7 @@ func (e *engine) Inspect(ctx context.Context, key string) (lock.Holder, error) {
 				named = append(named, s.holder)
 			}
 		case <-ctx.Done():
-			return lock.Holder{}, failure(ctx, "inspect", lock.ErrNoAnswer, errs)
+			return lockengine.Holder{}, failure(ctx, "inspect", lockengine.ErrNoAnswer, errs)
 		}
 		holder, n := most(named, e.majority)
 		holder.Place = e.place()
@@ -46,27 +46,27 @@ func (e *engine) Inspect(ctx context.Context, key string) (lock.Holder, error) {
 			return holder, nil
 		}
 		if _, n := mostNamed(named, e.majority); n+len(e.nodes)-len(named) < e.majority {
-			return lock.Holder{Place: e.place()}, nil // no owner can have a majority
+			return lockengine.Holder{Place: e.place()}, nil // no owner can have a majority
 		}
 	}
-	return lock.Holder{}, failure(ctx, "inspect", unanswered(errs), errs)
+	return lockengine.Holder{}, failure(ctx, "inspect", unanswered(errs), errs)
 }
 
 // unanswered returns the kind of the error if no majority has answered.
 func unanswered(errs []error) error {
 	failed := slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err == nil })
 	if slices.ContainsFunc(failed, func(err error) bool { return !nothing(err) }) {
-		return lock.ErrNoAnswer
+		return lockengine.ErrNoAnswer
 	}
 	return common(failed)
 }
 
 // most returns the owner that most of the nodes name, until when it has a majority, and how
 // many name it. That nobody has the key counts like an owner.
-func most(named []lock.Holder, majority int) (lock.Holder, int) {
-	var by []lock.Holder
+func most(named []lockengine.Holder, majority int) (lockengine.Holder, int) {
+	var by []lockengine.Holder
 	for _, h := range named {
-		var same []lock.Holder
+		var same []lockengine.Holder
 		for _, other := range named {
 			if other.Owner == h.Owner {
 				same = append(same, other)
@@ -77,13 +77,13 @@ func most(named []lock.Holder, majority int) (lock.Holder, int) {
 		}
 	}
 	if len(by) == 0 {
-		return lock.Holder{}, 0
+		return lockengine.Holder{}, 0
 	}
-	slices.SortFunc(by, func(a, b lock.Holder) int { return cmp.Compare(a.TTL, b.TTL) })
+	slices.SortFunc(by, func(a, b lockengine.Holder) int { return cmp.Compare(a.TTL, b.TTL) })
 	return by[max(0, len(by)-majority)], len(by)
 }
 
 // mostNamed is most without the nodes that say that nobody has the key.
-func mostNamed(named []lock.Holder, majority int) (lock.Holder, int) {
-	return most(slices.DeleteFunc(slices.Clone(named), func(h lock.Holder) bool { return h.Owner == "" }), majority)
+func mostNamed(named []lockengine.Holder, majority int) (lockengine.Holder, int) {
+	return most(slices.DeleteFunc(slices.Clone(named), func(h lockengine.Holder) bool { return h.Owner == "" }), majority)
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/belaygo/belay/internal/testwait"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/locktest"
 )
 
@@ -76,14 +76,14 @@ func TestMinorityIsCutOff(t *testing.T) {
 				})
 				_, err := e.Acquire(t.Context(), theirs, ttl)
 				wantHeld(t, err, mine.Owner)
-				if errs := e.Renew(t.Context(), []lock.Request{mine, theirs}, ttl); errs[0] != nil || !errors.Is(errs[1], lock.ErrNotHeld) {
+				if errs := e.Renew(t.Context(), []lockengine.Request{mine, theirs}, ttl); errs[0] != nil || !errors.Is(errs[1], lockengine.ErrNotHeld) {
 					t.Errorf("Renew: %v", errs)
 				}
 				if h, err := e.Inspect(t.Context(), mine.Key); err != nil || h.Owner != mine.Owner {
 					t.Errorf("Inspect: %+v, %v", h, err)
 				}
 				release(t, e, mine)
-				wantIs(t, e.Release(t.Context(), mine), lock.ErrNotHeld)
+				wantIs(t, e.Release(t.Context(), mine), lockengine.ErrNotHeld)
 				testwait.Until(t, "free on all nodes", func() bool {
 					_, err := other.Acquire(t.Context(), theirs, ttl)
 					return err == nil

@@ -8,6 +8,7 @@ import (
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/memlock"
 )
 
@@ -75,12 +76,12 @@ func TestMinorityThatReportsIsFilled(t *testing.T) {
 
 // A reporter is a node that keeps the reports of losses.
 type reporter struct {
-	lock.Engine
+	lockengine.Engine
 	lost    func()
 	stopped bool
 }
 
-func (r *reporter) WatchLoss(_ lock.Request, lost func()) (stop func()) {
+func (r *reporter) WatchLoss(_ lockengine.Request, lost func()) (stop func()) {
 	r.lost = lost
 	return func() { r.stopped = true }
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/belaygo/belay/internal/lockhistory"
 	"github.com/belaygo/belay/internal/teststack"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/memlock"
 	"github.com/belaygo/belay/lock/quorumlock"
 	"github.com/belaygo/belay/lock/redislock"
@@ -30,8 +30,8 @@ func TestMain(m *testing.M) {
 const ttl = 20 * time.Second
 
 var (
-	mine   = lock.Request{Key: "k", Owner: "me:1"}
-	theirs = lock.Request{Key: "k", Owner: "they:1"}
+	mine   = lockengine.Request{Key: "k", Owner: "me:1"}
+	theirs = lockengine.Request{Key: "k", Owner: "they:1"}
 )
 
 // durable is the first word of the addresses for connect if the restart rule is off.
@@ -46,7 +46,7 @@ const restarts = ""
 func where(rule string, servers []string) string { return rule + " " + strings.Join(servers, " ") }
 
 // connect opens an engine on Redis servers, host:port with blanks between.
-func connect(where string) (lock.Engine, func(), error) {
+func connect(where string) (lockengine.Engine, func(), error) {
 	addrs := strings.Fields(where)
 	var cfg quorumlock.Config
 	ofNodes := redislock.Config{AskStart: true}
@@ -56,7 +56,7 @@ func connect(where string) (lock.Engine, func(), error) {
 	if addrs[0] == durable {
 		addrs, cfg.Durable = addrs[1:], true
 	}
-	var nodes []lock.Engine
+	var nodes []lockengine.Engine
 	closeNodes := func() {
 		for _, node := range nodes {
 			_ = node.Close(context.Background())
@@ -95,7 +95,7 @@ func open(tb testing.TB, rule string, servers ...string) quorumlock.Engine {
 }
 
 // over returns an engine on nodes that forget nothing.
-func over(tb testing.TB, nodes ...lock.Engine) quorumlock.Engine {
+func over(tb testing.TB, nodes ...lockengine.Engine) quorumlock.Engine {
 	tb.Helper()
 	e, err := quorumlock.New(nodes, quorumlock.Config{Durable: true})
 	if err != nil {
@@ -105,14 +105,14 @@ func over(tb testing.TB, nodes ...lock.Engine) quorumlock.Engine {
 	return e
 }
 
-func memlocks(n int) (nodes []lock.Engine) {
+func memlocks(n int) (nodes []lockengine.Engine) {
 	for range n {
 		nodes = append(nodes, memlock.New())
 	}
 	return nodes
 }
 
-func acquire(tb testing.TB, e lock.Engine, r lock.Request) lock.Grant {
+func acquire(tb testing.TB, e lockengine.Engine, r lockengine.Request) lockengine.Grant {
 	tb.Helper()
 	grant, err := e.Acquire(tb.Context(), r, ttl)
 	if err != nil {
@@ -121,7 +121,7 @@ func acquire(tb testing.TB, e lock.Engine, r lock.Request) lock.Grant {
 	return grant
 }
 
-func release(tb testing.TB, e lock.Engine, r lock.Request) {
+func release(tb testing.TB, e lockengine.Engine, r lockengine.Request) {
 	tb.Helper()
 	if err := e.Release(tb.Context(), r); err != nil {
 		tb.Errorf("Release: %v", err)
@@ -130,7 +130,7 @@ func release(tb testing.TB, e lock.Engine, r lock.Request) {
 
 func wantHeld(tb testing.TB, err error, owner string) {
 	tb.Helper()
-	held, ok := errors.AsType[*lock.HeldError](err)
+	held, ok := errors.AsType[*lockengine.HeldError](err)
 	if !ok || held.Holder.Owner != owner {
 		tb.Errorf("error is %v, want that %s has it", err, owner)
 	}

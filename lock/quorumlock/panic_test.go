@@ -5,23 +5,23 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/memlock"
 )
 
 // panics is a node all of whose methods panic.
-type panics struct{ lock.Engine }
+type panics struct{ lockengine.Engine }
 
-func (panics) Acquire(context.Context, lock.Request, time.Duration) (lock.Grant, error) {
+func (panics) Acquire(context.Context, lockengine.Request, time.Duration) (lockengine.Grant, error) {
 	panic("a hook")
 }
-func (panics) Renew(context.Context, []lock.Request, time.Duration) []error   { panic("a hook") }
-func (panics) Release(context.Context, lock.Request) error                    { panic("a hook") }
-func (panics) Inspect(context.Context, string) (lock.Holder, error)           { panic("a hook") }
-func (panics) Ping(context.Context) error                                     { panic("a hook") }
-func (panics) Probe(context.Context, string) error                            { panic("a hook") }
-func (panics) Watch(context.Context, string, func()) (stop func(), err error) { panic("a hook") }
-func (panics) WatchLoss(lock.Request, func()) (stop func())                   { panic("a hook") }
+func (panics) Renew(context.Context, []lockengine.Request, time.Duration) []error { panic("a hook") }
+func (panics) Release(context.Context, lockengine.Request) error                  { panic("a hook") }
+func (panics) Inspect(context.Context, string) (lockengine.Holder, error)         { panic("a hook") }
+func (panics) Ping(context.Context) error                                         { panic("a hook") }
+func (panics) Probe(context.Context, string) error                                { panic("a hook") }
+func (panics) Watch(context.Context, string, func()) (stop func(), err error)     { panic("a hook") }
+func (panics) WatchLoss(lockengine.Request, func()) (stop func())                 { panic("a hook") }
 
 // A node that panics is a node that does not answer.
 func TestPanicOfANode(t *testing.T) {
@@ -29,7 +29,7 @@ func TestPanicOfANode(t *testing.T) {
 	acquire(t, e, mine)
 	_, err := e.Acquire(t.Context(), theirs, ttl)
 	wantHeld(t, err, mine.Owner)
-	wantIs(t, e.Renew(t.Context(), []lock.Request{mine}, ttl)[0], nil)
+	wantIs(t, e.Renew(t.Context(), []lockengine.Request{mine}, ttl)[0], nil)
 	if h, err := e.Inspect(t.Context(), "k"); err != nil || h.Owner != mine.Owner {
 		t.Errorf("Inspect: %+v, %v", h, err)
 	}

@@ -6,16 +6,16 @@ import (
 	"slices"
 	"time"
 
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
-// pingKey is the key that a node which is no lock.Pinger is asked to inspect.
+// pingKey is the key that a node which is no lockengine.Pinger is asked to inspect.
 const pingKey = "quorumlock:ping"
 
-// Ping implements lock.Pinger: it returns nil if a majority of nodes answers.
+// Ping implements lockengine.Pinger: it returns nil if a majority of nodes answers.
 func (e *engine) Ping(ctx context.Context) error {
 	return e.ping(ctx, "ping", func(ctx context.Context, node int) error {
-		if p, ok := e.nodes[node].(lock.Pinger); ok {
+		if p, ok := e.nodes[node].(lockengine.Pinger); ok {
 			return p.Ping(ctx)
 		}
 		_, err := e.nodes[node].Inspect(ctx, pingKey)
@@ -23,12 +23,12 @@ func (e *engine) Ping(ctx context.Context) error {
 	})
 }
 
-// Probe implements lock.Pinger: it returns nil if a majority of nodes could grant a lock of the
+// Probe implements lockengine.Pinger: it returns nil if a majority of nodes could grant a lock of the
 // last ttl now, and their votes would count.
 func (e *engine) Probe(ctx context.Context, key string) error {
 	return e.ping(ctx, "probe", func(ctx context.Context, node int) error {
 		sent := time.Now()
-		p, ok := e.nodes[node].(lock.Pinger)
+		p, ok := e.nodes[node].(lockengine.Pinger)
 		if !ok {
 			_, err := e.nodes[node].Inspect(ctx, key)
 			return err
@@ -37,7 +37,7 @@ func (e *engine) Probe(ctx context.Context, key string) error {
 			return err
 		}
 		if err := e.mayVote(node, sent, time.Duration(e.ttl.Load())); err != nil {
-			return fmt.Errorf("%w: %w", lock.ErrRefused, err)
+			return fmt.Errorf("%w: %w", lockengine.ErrRefused, err)
 		}
 		return nil
 	})
@@ -66,7 +66,7 @@ func (e *engine) ping(ctx context.Context, what string, ping func(ctx context.Co
 				well++
 			}
 		case <-ctx.Done():
-			return failure(ctx, what, lock.ErrNoAnswer, errs)
+			return failure(ctx, what, lockengine.ErrNoAnswer, errs)
 		}
 		if well >= e.majority {
 			return nil

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/internal/testwait"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/memlock"
 	"github.com/belaygo/belay/lock/quorumlock"
 )
@@ -18,16 +18,16 @@ func TestBadInput(t *testing.T) {
 	three := memlocks(3)
 	_, starters := newNodes()
 	for name, c := range map[string]struct {
-		nodes []lock.Engine
+		nodes []lockengine.Engine
 		cfg   quorumlock.Config
 		want  string
 	}{
 		"none":      {nil, quorumlock.Config{Durable: true}, "0 nodes"},
 		"one":       {memlocks(1), quorumlock.Config{Durable: true}, "1 nodes"},
 		"even":      {memlocks(4), quorumlock.Config{Durable: true}, "4 nodes"},
-		"nil":       {[]lock.Engine{memlock.New(), nil, memlock.New()}, quorumlock.Config{Durable: true}, "node 2: it is nil"},
-		"nil node":  {[]lock.Engine{memlock.New(), (*node)(nil), memlock.New()}, quorumlock.Config{Durable: true}, "node 2: it is nil"},
-		"twice":     {[]lock.Engine{three[0], three[1], three[0]}, quorumlock.Config{Durable: true}, "node 3: it is the same engine as node 1"},
+		"nil":       {[]lockengine.Engine{memlock.New(), nil, memlock.New()}, quorumlock.Config{Durable: true}, "node 2: it is nil"},
+		"nil node":  {[]lockengine.Engine{memlock.New(), (*node)(nil), memlock.New()}, quorumlock.Config{Durable: true}, "node 2: it is nil"},
+		"twice":     {[]lockengine.Engine{three[0], three[1], three[0]}, quorumlock.Config{Durable: true}, "node 3: it is the same engine as node 1"},
 		"forgetful": {three, quorumlock.Config{}, "set Config.Durable"},
 		"name":      {three, quorumlock.Config{Durable: true, Name: "\xff"}, "not UTF-8"},
 		"timeout":   {three, quorumlock.Config{Durable: true, NodeTimeout: -1}, "NodeTimeout"},
@@ -51,8 +51,8 @@ func TestNodeTimeoutOfShortLocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = e.Acquire(t.Context(), mine, 9*time.Second)
-	wantIs(t, err, lock.ErrDenied)
-	wantIs(t, e.Renew(t.Context(), []lock.Request{mine}, 9*time.Second)[0], lock.ErrDenied)
+	wantIs(t, err, lockengine.ErrDenied)
+	wantIs(t, e.Renew(t.Context(), []lockengine.Request{mine}, 9*time.Second)[0], lockengine.ErrDenied)
 	if _, err := e.Acquire(t.Context(), mine, 10*time.Second); err != nil {
 		t.Error(err)
 	}
@@ -64,37 +64,37 @@ func TestClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := e.Acquire(t.Context(), mine, ttl)
-	wantIs(t, err, lock.ErrDenied)
-	wantIs(t, e.Renew(t.Context(), []lock.Request{mine}, ttl)[0], lock.ErrDenied)
-	wantIs(t, e.Release(t.Context(), mine), lock.ErrDenied)
-	wantIs(t, e.Ping(t.Context()), lock.ErrDenied)
+	wantIs(t, err, lockengine.ErrDenied)
+	wantIs(t, e.Renew(t.Context(), []lockengine.Request{mine}, ttl)[0], lockengine.ErrDenied)
+	wantIs(t, e.Release(t.Context(), mine), lockengine.ErrDenied)
+	wantIs(t, e.Ping(t.Context()), lockengine.ErrDenied)
 }
 
 // TestAcquireWithoutMajority checks the error of such an acquire. Nodes that hold "they:1" name it.
 func TestAcquireWithoutMajority(t *testing.T) {
-	notSent := fmt.Errorf("%w: refused", lock.ErrNotSent)
-	noAnswer := fmt.Errorf("%w: gone", lock.ErrNoAnswer)
-	denied := fmt.Errorf("%w: password", lock.ErrDenied)
-	refused := fmt.Errorf("%w: OOM", lock.ErrRefused)
-	unusable := fmt.Errorf("%w: WRONGTYPE", lock.ErrUnusable)
+	notSent := fmt.Errorf("%w: refused", lockengine.ErrNotSent)
+	noAnswer := fmt.Errorf("%w: gone", lockengine.ErrNoAnswer)
+	denied := fmt.Errorf("%w: password", lockengine.ErrDenied)
+	refused := fmt.Errorf("%w: OOM", lockengine.ErrRefused)
+	unusable := fmt.Errorf("%w: WRONGTYPE", lockengine.ErrUnusable)
 	heldBy := errors.New("held")
-	all := []error{lock.ErrNotSent, lock.ErrNoAnswer, lock.ErrDenied, lock.ErrRefused, lock.ErrUnusable, heldBy}
+	all := []error{lockengine.ErrNotSent, lockengine.ErrNoAnswer, lockengine.ErrDenied, lockengine.ErrRefused, lockengine.ErrUnusable, heldBy}
 	for name, c := range map[string]struct {
 		errs []error // of nodes, from the first on; the others grant
 		want []error // of all
 	}{
-		"unreachable":                 {[]error{notSent, notSent, notSent}, []error{lock.ErrNotSent}},
-		"denied":                      {[]error{denied, denied, denied}, []error{lock.ErrDenied, lock.ErrNotSent}},
-		"some denied":                 {[]error{denied, notSent, denied}, []error{lock.ErrNotSent}},
-		"refused":                     {[]error{refused, refused, refused}, []error{lock.ErrRefused}},
-		"unusable":                    {[]error{unusable, unusable, unusable}, []error{lock.ErrUnusable}},
-		"silent":                      {[]error{noAnswer, noAnswer, noAnswer}, []error{lock.ErrNoAnswer}},
-		"one silent, two unreachable": {[]error{noAnswer, notSent, notSent}, []error{lock.ErrNoAnswer}},
+		"unreachable":                 {[]error{notSent, notSent, notSent}, []error{lockengine.ErrNotSent}},
+		"denied":                      {[]error{denied, denied, denied}, []error{lockengine.ErrDenied, lockengine.ErrNotSent}},
+		"some denied":                 {[]error{denied, notSent, denied}, []error{lockengine.ErrNotSent}},
+		"refused":                     {[]error{refused, refused, refused}, []error{lockengine.ErrRefused}},
+		"unusable":                    {[]error{unusable, unusable, unusable}, []error{lockengine.ErrUnusable}},
+		"silent":                      {[]error{noAnswer, noAnswer, noAnswer}, []error{lockengine.ErrNoAnswer}},
+		"one silent, two unreachable": {[]error{noAnswer, notSent, notSent}, []error{lockengine.ErrNoAnswer}},
 		"held":                        {[]error{heldBy, heldBy, heldBy}, []error{heldBy}},
 		"held beside a silent one":    {[]error{heldBy, heldBy, heldBy, noAnswer, notSent}, []error{heldBy}},
 		"held beside silent ones":     {[]error{noAnswer, noAnswer, heldBy, heldBy}, []error{heldBy}},
-		"held by one, others silent":  {[]error{noAnswer, noAnswer, noAnswer, heldBy}, []error{lock.ErrNoAnswer}},
-		"held by one, others gone":    {[]error{heldBy, notSent, notSent, notSent, notSent}, []error{lock.ErrNotSent}},
+		"held by one, others silent":  {[]error{noAnswer, noAnswer, noAnswer, heldBy}, []error{lockengine.ErrNoAnswer}},
+		"held by one, others gone":    {[]error{heldBy, notSent, notSent, notSent, notSent}, []error{lockengine.ErrNotSent}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			nodes, engines := newNodes()
@@ -109,7 +109,7 @@ func TestAcquireWithoutMajority(t *testing.T) {
 			_, err := e.Acquire(t.Context(), mine, ttl)
 			var got []error
 			for _, kind := range all {
-				if _, held := errors.AsType[*lock.HeldError](err); errors.Is(err, kind) || held && errors.Is(kind, heldBy) {
+				if _, held := errors.AsType[*lockengine.HeldError](err); errors.Is(err, kind) || held && errors.Is(kind, heldBy) {
 					got = append(got, kind)
 				}
 			}
@@ -138,14 +138,14 @@ func TestSilentMajorityMayHold(t *testing.T) {
 	nodes[0].give(theirs.Owner)
 	nodes[1].give(theirs.Owner)
 	for _, n := range nodes[2:] {
-		n.release = func(func() error) error { return lock.ErrNotSent }
+		n.release = func(func() error) error { return lockengine.ErrNotSent }
 	}
-	nodes[4].onAcquire(func(next func() (lock.Grant, error)) (lock.Grant, error) {
+	nodes[4].onAcquire(func(next func() (lockengine.Grant, error)) (lockengine.Grant, error) {
 		_, err := next()
-		return lock.Grant{}, errors.Join(lock.ErrNoAnswer, err)
+		return lockengine.Grant{}, errors.Join(lockengine.ErrNoAnswer, err)
 	})
 	_, err := e.Acquire(t.Context(), mine, ttl)
-	if _, held := errors.AsType[*lock.HeldError](err); held || !errors.Is(err, lock.ErrNoAnswer) {
+	if _, held := errors.AsType[*lockengine.HeldError](err); held || !errors.Is(err, lockengine.ErrNoAnswer) {
 		t.Errorf("error is %v, and the owners are %q", err, owners(nodes))
 	}
 }
@@ -155,7 +155,7 @@ func TestReleaseDoesNotOvertakeAcquire(t *testing.T) {
 	nodes, engines := newNodes()
 	e := over(t, engines...)
 	overtaken := make(chan struct{})
-	nodes[4].onAcquire(func(next func() (lock.Grant, error)) (lock.Grant, error) {
+	nodes[4].onAcquire(func(next func() (lockengine.Grant, error)) (lockengine.Grant, error) {
 		select { // it is slow: there is time for a release
 		case <-overtaken:
 			t.Error("the release is sent before the acquire has ended")
@@ -179,7 +179,7 @@ func TestReleaseDoesNotOvertakeAcquire(t *testing.T) {
 
 // slowToGrant returns an engine whose Acquire was refused, since three nodes are held by another
 // owner, while the other two have not answered. They grant the lock when goOn is closed.
-func slowToGrant(t *testing.T) (e lock.Engine, nodes []*node, goOn chan struct{}) {
+func slowToGrant(t *testing.T) (e lockengine.Engine, nodes []*node, goOn chan struct{}) {
 	t.Helper()
 	nodes, engines := newNodes()
 	e, goOn = over(t, engines...), make(chan struct{})
@@ -239,7 +239,7 @@ func TestFirstNodeSettlesSplitVotes(t *testing.T) {
 		}
 		n := nodes[i]
 		n.give(other)
-		n.onAcquire(func(next func() (lock.Grant, error)) (lock.Grant, error) {
+		n.onAcquire(func(next func() (lockengine.Grant, error)) (lockengine.Grant, error) {
 			grant, err := next()
 			if n.owner() == other {
 				n.take(other)
@@ -264,7 +264,7 @@ func TestOthersGiveWay(t *testing.T) {
 		}
 	}
 	_, err := e.Acquire(t.Context(), mine, ttl)
-	if _, held := errors.AsType[*lock.HeldError](err); !held {
+	if _, held := errors.AsType[*lockengine.HeldError](err); !held {
 		t.Errorf("error is %v, want a *HeldError", err)
 	}
 	if !slices.Equal(owners(nodes), others) {
@@ -283,14 +283,14 @@ func TestRenewHeals(t *testing.T) {
 	testwait.Until(t, "all nodes have it", func() bool { return !slices.Contains(owners(nodes), "") })
 	nodes[0].take(mine.Owner)
 	nodes[3].take(mine.Owner)
-	if err := e.Renew(t.Context(), []lock.Request{mine}, ttl)[0]; err != nil {
+	if err := e.Renew(t.Context(), []lockengine.Request{mine}, ttl)[0]; err != nil {
 		t.Errorf("Renew: %v", err)
 	}
 	testwait.Until(t, "all nodes have it again", func() bool { return !slices.Contains(owners(nodes), "") })
 	for _, n := range nodes[:3] {
 		n.take(mine.Owner)
 	}
-	wantIs(t, e.Renew(t.Context(), []lock.Request{mine}, ttl)[0], lock.ErrNotHeld)
+	wantIs(t, e.Renew(t.Context(), []lockengine.Request{mine}, ttl)[0], lockengine.ErrNotHeld)
 	if err := e.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -312,7 +312,7 @@ func TestRenewDoesNotReviveReleased(t *testing.T) {
 		<-goOn
 		return errs
 	}
-	if err := e.Renew(t.Context(), []lock.Request{mine}, ttl)[0]; err != nil {
+	if err := e.Renew(t.Context(), []lockengine.Request{mine}, ttl)[0]; err != nil {
 		t.Errorf("Renew: %v", err)
 	}
 	release(t, e, mine)
@@ -347,7 +347,7 @@ func TestYoungNodesDoNotVote(t *testing.T) {
 
 	nodes[2].started = time.Time{} // it is not known
 	_, err = e.Acquire(t.Context(), mine, ttl)
-	wantIs(t, err, lock.ErrRefused)
+	wantIs(t, err, lockengine.ErrRefused)
 	if slices.Contains(owners(nodes), mine.Owner) {
 		t.Errorf("the owners are %q, of a lock that was refused", owners(nodes))
 	}
@@ -359,19 +359,19 @@ func TestReleaseOfLostLock(t *testing.T) {
 	e := over(t, engines...)
 	nodes[0].give(mine.Owner)
 	nodes[1].give(mine.Owner)
-	wantIs(t, e.Release(t.Context(), mine), lock.ErrNotHeld)
+	wantIs(t, e.Release(t.Context(), mine), lockengine.ErrNotHeld)
 
 	testwait.Until(t, "the release has ended at all nodes", func() bool { return !slices.Contains(owners(nodes), mine.Owner) })
 	nodes[0].give(mine.Owner)
 	nodes[1].give(mine.Owner)
-	nodes[4].release = func(func() error) error { return lock.ErrNotSent }
-	wantIs(t, e.Release(t.Context(), mine), lock.ErrNoAnswer)
+	nodes[4].release = func(func() error) error { return lockengine.ErrNotSent }
+	wantIs(t, e.Release(t.Context(), mine), lockengine.ErrNoAnswer)
 }
 
 // A lock that a bare majority has granted is lost when two of these nodes forget it. A renewal before
 // that fills the other nodes, and the lock is kept.
 func TestBareMajority(t *testing.T) {
-	for name, want := range map[string]error{"renewed": nil, "not renewed": lock.ErrNotHeld} {
+	for name, want := range map[string]error{"renewed": nil, "not renewed": lockengine.ErrNotHeld} {
 		t.Run(name, func(t *testing.T) {
 			nodes, engines := newNodes()
 			e := over(t, engines...)
@@ -383,7 +383,7 @@ func TestBareMajority(t *testing.T) {
 				n.take(theirs.Owner)
 			}
 			if want == nil {
-				wantIs(t, e.Renew(t.Context(), []lock.Request{mine}, ttl)[0], nil)
+				wantIs(t, e.Renew(t.Context(), []lockengine.Request{mine}, ttl)[0], nil)
 				testwait.Until(t, "all nodes have the lock", func() bool {
 					return !slices.ContainsFunc(nodes, func(n *node) bool { return n.owner() != mine.Owner })
 				})
@@ -391,7 +391,7 @@ func TestBareMajority(t *testing.T) {
 			for _, n := range nodes[:2] {
 				n.take(mine.Owner)
 			}
-			wantIs(t, e.Renew(t.Context(), []lock.Request{mine}, ttl)[0], want)
+			wantIs(t, e.Renew(t.Context(), []lockengine.Request{mine}, ttl)[0], want)
 		})
 	}
 }

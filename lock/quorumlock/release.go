@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
-// Release implements lock.Engine. It returns nil when a majority has released the lock, and
-// an error that matches lock.ErrNotHeld when a majority does not have it.
-func (e *engine) Release(ctx context.Context, r lock.Request) error {
+// Release implements lockengine.Engine. It returns nil when a majority has released the lock, and
+// an error that matches lockengine.ErrNotHeld when a majority does not have it.
+func (e *engine) Release(ctx context.Context, r lockengine.Request) error {
 	if err := e.enter(ctx); err != nil {
 		return fmt.Errorf("quorumlock: release: %w", err)
 	}
@@ -29,27 +29,27 @@ func (e *engine) Release(ctx context.Context, r lock.Request) error {
 				freed++
 			case gone(v.err):
 				missing++
-			case errors.Is(v.err, lock.ErrNotSent) && !errors.Is(v.err, lock.ErrNoAnswer):
+			case errors.Is(v.err, lockengine.ErrNotSent) && !errors.Is(v.err, lockengine.ErrNoAnswer):
 				unsent++
 			}
 		case <-ctx.Done():
-			return failure(ctx, "release", lock.ErrNoAnswer, errs)
+			return failure(ctx, "release", lockengine.ErrNoAnswer, errs)
 		}
 		switch {
 		case freed >= e.majority:
 			return nil
 		case missing >= e.majority:
-			return lock.ErrNotHeld
+			return lockengine.ErrNotHeld
 		}
 	}
 	if unsent+missing == len(errs) {
-		return failure(ctx, "release", lock.ErrNotSent, errs)
+		return failure(ctx, "release", lockengine.ErrNotSent, errs)
 	}
-	return failure(ctx, "release", lock.ErrNoAnswer, errs)
+	return failure(ctx, "release", lockengine.ErrNoAnswer, errs)
 }
 
 // releaseAll releases a lock at all nodes, and keeps renewals from acquiring it there again.
-func (e *engine) releaseAll(ctx context.Context, r lock.Request) <-chan vote {
+func (e *engine) releaseAll(ctx context.Context, r lockengine.Request) <-chan vote {
 	answers := make(chan vote, len(e.nodes))
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -61,7 +61,7 @@ func (e *engine) releaseAll(ctx context.Context, r lock.Request) <-chan vote {
 }
 
 // releaseAt releases a lock at one node.
-func (e *engine) releaseAt(ctx context.Context, node int, r lock.Request) error {
+func (e *engine) releaseAt(ctx context.Context, node int, r lockengine.Request) error {
 	ctx, cancel := within(ctx, e.cfg.timeout())
 	defer cancel()
 	return call("release", func() error { return e.nodes[node].Release(ctx, r) })

@@ -8,13 +8,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
-// Renew implements lock.Engine: each node gets one call. If a majority has a lock and a node does
+// Renew implements lockengine.Engine: each node gets one call. If a majority has a lock and a node does
 // not, Renew acquires it there again, in the background. Such a node may have been started again,
 // or may not have answered the acquire.
-func (e *engine) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration) []error {
+func (e *engine) Renew(ctx context.Context, rs []lockengine.Request, ttl time.Duration) []error {
 	timeout, err := e.cfg.timeoutOf(ttl)
 	if err == nil && len(rs) > 0 {
 		err = e.enter(ctx)
@@ -40,7 +40,7 @@ func (e *engine) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration
 }
 
 // renewAt renews locks at one node, and returns an error for each.
-func (e *engine) renewAt(ctx context.Context, node int, rs []lock.Request, ttl time.Duration) []error {
+func (e *engine) renewAt(ctx context.Context, node int, rs []lockengine.Request, ttl time.Duration) []error {
 	var errs []error
 	err := call("renew", func() error {
 		errs = e.nodes[node].Renew(ctx, rs, ttl)
@@ -64,7 +64,7 @@ type renewed struct {
 // A renewal is one of several locks at all nodes.
 type renewal struct {
 	e            *engine
-	rs           []lock.Request
+	rs           []lockengine.Request
 	ttl, timeout time.Duration
 	start        time.Time
 	errs         [][]error // by node; nil = no answer yet
@@ -100,7 +100,7 @@ func (w *renewal) collect(ctx context.Context, answers <-chan renewed) []error {
 		open := false
 		for i := range w.rs {
 			verdicts[i] = w.verdict(ctx, i)
-			open = open || verdicts[i] != nil && !errors.Is(verdicts[i], lock.ErrNotHeld)
+			open = open || verdicts[i] != nil && !errors.Is(verdicts[i], lockengine.ErrNotHeld)
 		}
 		if !open || ended || w.answers == len(w.errs) {
 			return verdicts
@@ -122,7 +122,7 @@ func (w *renewal) verdict(ctx context.Context, i int) error {
 	case have >= w.e.majority:
 		return nil
 	case missing >= w.e.majority:
-		return lock.ErrNotHeld
+		return lockengine.ErrNotHeld
 	case w.answers < len(w.errs) && ctx.Err() == nil:
 		return errSilent
 	}
@@ -133,7 +133,7 @@ func (w *renewal) verdict(ctx context.Context, i int) error {
 			errs[node] = said[i]
 		}
 	}
-	return failure(ctx, "renew", lock.ErrNoAnswer, errs)
+	return failure(ctx, "renew", lockengine.ErrNoAnswer, errs)
 }
 
 // count returns how many nodes have a lock, and how many do not.
@@ -154,7 +154,7 @@ func (w *renewal) count(i int) (have, missing int) {
 func (w *renewal) heal(ctx context.Context) {
 	var nodes sync.WaitGroup
 	for node, said := range w.errs {
-		if slices.ContainsFunc(said, func(err error) bool { return errors.Is(err, lock.ErrNotHeld) }) {
+		if slices.ContainsFunc(said, func(err error) bool { return errors.Is(err, lockengine.ErrNotHeld) }) {
 			nodes.Go(func() { w.healAt(ctx, node) })
 		}
 	}
@@ -166,7 +166,7 @@ func (w *renewal) heal(ctx context.Context) {
 func (w *renewal) healAt(ctx context.Context, node int) {
 	for i, r := range w.rs {
 		have, _ := w.count(i)
-		if have < w.e.majority || !errors.Is(w.errs[node][i], lock.ErrNotHeld) {
+		if have < w.e.majority || !errors.Is(w.errs[node][i], lockengine.ErrNotHeld) {
 			continue
 		}
 		if time.Since(w.start) > w.ttl/2 || !w.acquireAgain(ctx, node, r) {
@@ -177,12 +177,12 @@ func (w *renewal) healAt(ctx context.Context, node int) {
 
 // acquireAgain acquires a lock at one node, unless it was released meanwhile. It reports
 // whether the node has answered.
-func (w *renewal) acquireAgain(ctx context.Context, node int, r lock.Request) (answered bool) {
+func (w *renewal) acquireAgain(ctx context.Context, node int, r lockengine.Request) (answered bool) {
 	h, votes := holdOf(r), make(chan vote, 1)
 	w.e.mu.Lock()
 	released := w.e.courses[h].released
 	if !released {
-		r := lock.Request{Key: r.Key, Owner: r.Owner}
+		r := lockengine.Request{Key: r.Key, Owner: r.Owner}
 		w.e.send(h, node, func() { votes <- w.e.acquireAt(ctx, node, r, w.ttl, w.timeout) })
 	}
 	w.e.mu.Unlock()
@@ -190,5 +190,5 @@ func (w *renewal) acquireAgain(ctx context.Context, node int, r lock.Request) (a
 		return true
 	}
 	v := <-votes
-	return v.kind != unclear && !errors.Is(v.err, lock.ErrNotSent)
+	return v.kind != unclear && !errors.Is(v.err, lockengine.ErrNotSent)
 }

@@ -8,13 +8,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/memlock"
 )
 
 // A counted node answers and notifies after a round trip, and counts requests.
 type counted struct {
-	lock.Engine
+	lockengine.Engine
 	loud bool // it notifies of each release, as engines do whose waiters watch the key itself
 
 	mu       sync.Mutex
@@ -35,17 +35,17 @@ func (n *counted) count() (dead bool) {
 	return n.dead
 }
 
-func (n *counted) Acquire(ctx context.Context, r lock.Request, ttl time.Duration) (lock.Grant, error) {
+func (n *counted) Acquire(ctx context.Context, r lockengine.Request, ttl time.Duration) (lockengine.Grant, error) {
 	if n.count() {
-		return lock.Grant{}, lock.ErrNotSent
+		return lockengine.Grant{}, lockengine.ErrNotSent
 	}
 	<-time.After(roundTrip)
 	return n.Engine.Acquire(ctx, r, ttl)
 }
 
-func (n *counted) Release(ctx context.Context, r lock.Request) error {
+func (n *counted) Release(ctx context.Context, r lockengine.Request) error {
 	if n.count() {
-		return lock.ErrNotSent
+		return lockengine.ErrNotSent
 	}
 	<-time.After(roundTrip)
 	err := n.Engine.Release(ctx, r)
@@ -93,7 +93,7 @@ func TestWaitersDoNotStorm(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const d = 10 * time.Second
 				var nodes []*counted
-				var engines []lock.Engine
+				var engines []lockengine.Engine
 				for range 3 {
 					n := newCounted()
 					n.loud = crowd.loud

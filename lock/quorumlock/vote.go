@@ -3,7 +3,7 @@ package quorumlock
 import (
 	"errors"
 
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // A vote is the answer of a node to an acquire.
@@ -11,7 +11,7 @@ type vote struct {
 	node   int
 	kind   kind
 	token  int64
-	holder lock.Holder // of held
+	holder lockengine.Holder // of held
 	err    error
 }
 
@@ -30,7 +30,7 @@ const (
 
 func newVote(node int, token int64, err error) vote {
 	v := vote{node: node, token: token, err: err}
-	other, isHeld := errors.AsType[*lock.HeldError](err)
+	other, isHeld := errors.AsType[*lockengine.HeldError](err)
 	switch {
 	case err == nil:
 		v.kind = granted
@@ -38,9 +38,9 @@ func newVote(node int, token int64, err error) vote {
 		v.kind = abstained
 	case isHeld:
 		v.kind, v.holder = held, other.Holder
-	case errors.Is(err, lock.ErrNoAnswer):
+	case errors.Is(err, lockengine.ErrNoAnswer):
 		v.kind = unclear
-	case errors.Is(err, lock.ErrMarked):
+	case errors.Is(err, lockengine.ErrMarked):
 		v.kind = marked
 	case nothing(err):
 		v.kind = refused
@@ -52,12 +52,12 @@ func newVote(node int, token int64, err error) vote {
 
 // nothing reports whether an error says that nothing was executed.
 func nothing(err error) bool {
-	return (errors.Is(err, lock.ErrNotSent) || errors.Is(err, lock.ErrRefused) || errors.Is(err, lock.ErrUnusable)) &&
-		!errors.Is(err, lock.ErrNoAnswer)
+	return (errors.Is(err, lockengine.ErrNotSent) || errors.Is(err, lockengine.ErrRefused) || errors.Is(err, lockengine.ErrUnusable)) &&
+		!errors.Is(err, lockengine.ErrNoAnswer)
 }
 
 // isMarked reports whether the node says that the key is marked.
-func (v vote) isMarked() bool { return v.kind >= marked && errors.Is(v.err, lock.ErrMarked) }
+func (v vote) isMarked() bool { return v.kind >= marked && errors.Is(v.err, lockengine.ErrMarked) }
 
 // mayHold reports whether the owner may have the lock at the node, now or later.
 func (v vote) mayHold() bool {

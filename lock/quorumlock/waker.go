@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 const (
@@ -20,7 +20,7 @@ const (
 // errNoWaker is returned when too few nodes can notify.
 var errNoWaker = errors.New("quorumlock: watch: fewer than a majority of the nodes can notify of releases")
 
-// Watch implements lock.Waker. It returns when a majority of nodes will notify of releases. It
+// Watch implements lockengine.Waker. It returns when a majority of nodes will notify of releases. It
 // calls wake when a majority has notified of a release, or 5 milliseconds after the first node
 // has.
 func (e *engine) Watch(ctx context.Context, key string, wake func()) (stop func(), err error) {
@@ -66,10 +66,10 @@ type bell struct {
 }
 
 // watch begins to watch a key at a node.
-func (b *bell) watch(ctx context.Context, engine lock.Engine, node int, key string) error {
-	waker, ok := engine.(lock.Waker)
+func (b *bell) watch(ctx context.Context, engine lockengine.Engine, node int, key string) error {
+	waker, ok := engine.(lockengine.Waker)
 	if !ok {
-		return fmt.Errorf("a %T is no lock.Waker", engine)
+		return fmt.Errorf("a %T is no lockengine.Waker", engine)
 	}
 	stop, err := waker.Watch(ctx, key, func() { b.notify(node) })
 	if err != nil {

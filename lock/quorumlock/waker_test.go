@@ -6,13 +6,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/memlock"
 )
 
 // A ringer is a node that wakes its waiters under the mutex that stop takes, too.
 type ringer struct {
-	lock.Engine
+	lockengine.Engine
 	watched           chan func()
 	ringing, stopping chan struct{}
 	mu                sync.Mutex

@@ -6,18 +6,18 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/internal/lasting"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
-// Acquire implements lock.Engine. It retries a request that was not executed for up to
+// Acquire implements lockengine.Engine. It retries a request that was not executed for up to
 // a second. The ttl is at least a millisecond.
 //
 // The marker is read after the acquire, on the same connection: it was set before
 // the release that made way for a grant, so no grant misses it. A grant of a marked
 // lock is released again.
-func (e *engine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration) (grant lock.Grant, err error) {
+func (e *engine) Acquire(ctx context.Context, r lockengine.Request, ttl time.Duration) (grant lockengine.Grant, err error) {
 	if err := lasting.Check("redislock", ttl); err != nil {
-		return lock.Grant{}, err
+		return lockengine.Grant{}, err
 	}
 	err = e.withRetry(ctx, e.lockName(r.Key), func(ctx context.Context) error {
 		grant, err = e.acquire(ctx, r, ttl)
@@ -27,7 +27,7 @@ func (e *engine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration)
 	return grant, err
 }
 
-func (e *engine) acquire(ctx context.Context, r lock.Request, ttl time.Duration) (lock.Grant, error) {
+func (e *engine) acquire(ctx context.Context, r lockengine.Request, ttl time.Duration) (lockengine.Grant, error) {
 	name := e.lockName(r.Key)
 	cmd := &command{
 		script: acquireScript, name: name,
@@ -46,48 +46,48 @@ func (e *engine) acquire(ctx context.Context, r lock.Request, ttl time.Duration)
 		err = e.run(ctx, cmd)
 	}
 	if err != nil {
-		return lock.Grant{}, err
+		return lockengine.Grant{}, err
 	}
 	grant, err := e.granted(cmd, r.Key)
-	_, held := errors.AsType[*lock.HeldError](err)
+	_, held := errors.AsType[*lockengine.HeldError](err)
 	if r.Waits {
 		e.waker.stands(name, held && cmd.line != "")
 	}
 	switch {
 	case err != nil && !held:
-		return lock.Grant{}, err
+		return lockengine.Grant{}, err
 	case cmd.marked() && held:
-		return lock.Grant{}, lock.ErrMarked
+		return lockengine.Grant{}, lockengine.ErrMarked
 	case cmd.marked():
-		return lock.Grant{}, errors.Join(lock.ErrMarked, e.undoAcquire(ctx, r))
+		return lockengine.Grant{}, errors.Join(lockengine.ErrMarked, e.undoAcquire(ctx, r))
 	case few != nil && !held:
-		return lock.Grant{}, e.undoUnreplicated(ctx, r, few)
+		return lockengine.Grant{}, e.undoUnreplicated(ctx, r, few)
 	}
 	return grant, err
 }
 
 // granted reads the answer to an acquire.
-func (e *engine) granted(cmd *command, key string) (lock.Grant, error) {
+func (e *engine) granted(cmd *command, key string) (lockengine.Grant, error) {
 	reply, err := cmd.Slice()
 	if err != nil || len(reply) != 3 {
-		return lock.Grant{}, cmd.badReply()
+		return lockengine.Grant{}, cmd.badReply()
 	}
 	if reply[0] == int64(0) {
 		owner, okOwner := reply[1].(string)
 		ms, okMS := reply[2].(int64)
 		switch {
 		case !okOwner || !okMS:
-			return lock.Grant{}, cmd.badReply()
+			return lockengine.Grant{}, cmd.badReply()
 		}
 		if err := cmd.foreign(owner); err != nil {
-			return lock.Grant{}, err
+			return lockengine.Grant{}, err
 		}
-		return lock.Grant{}, &lock.HeldError{Key: key, Holder: e.holderOf(cmd, owner, ms)}
+		return lockengine.Grant{}, &lockengine.HeldError{Key: key, Holder: e.holderOf(cmd, owner, ms)}
 	}
 	sec, okSec := reply[1].(int64)
 	usec, okUsec := reply[2].(int64)
 	if reply[0] != int64(1) || !okSec || !okUsec {
-		return lock.Grant{}, cmd.badReply()
+		return lockengine.Grant{}, cmd.badReply()
 	}
-	return lock.Grant{Token: (sec*1e6 + usec) * 1024, Place: e.place(cmd.name, cmd.node)}, nil
+	return lockengine.Grant{Token: (sec*1e6 + usec) * 1024, Place: e.place(cmd.name, cmd.node)}, nil
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/belaygo/belay/internal/background"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // maxBatch is how many commands are sent together.
@@ -44,7 +44,7 @@ const (
 )
 
 // send sends cmd with others. When ctx ends before it was sent it never will
-// be, and the error matches lock.ErrNotSent.
+// be, and the error matches lockengine.ErrNotSent.
 func (b *batcher) send(ctx context.Context, cmd *command) error {
 	p := &queued{cmd: cmd, done: make(chan struct{})}
 	b.mu.Lock()
@@ -66,7 +66,7 @@ func (b *batcher) send(ctx context.Context, cmd *command) error {
 		return cmd.Err()
 	case <-ctx.Done():
 		if p.state.CompareAndSwap(stateWaiting, stateWithdrawn) {
-			return fmt.Errorf("%w: %w", lock.ErrNotSent, ctx.Err())
+			return fmt.Errorf("%w: %w", lockengine.ErrNotSent, ctx.Err())
 		}
 		return ctx.Err()
 	}
@@ -78,7 +78,7 @@ func (b *batcher) run() {
 		err := background.Do(nil, "redislock: send requests", func() error { return b.exchange(batch) })
 		for _, p := range batch {
 			if errors.Is(err, background.ErrPanic) { // the client panicked: some may have been executed
-				p.err = fmt.Errorf("%w: %w", lock.ErrNoAnswer, err)
+				p.err = fmt.Errorf("%w: %w", lockengine.ErrNoAnswer, err)
 			}
 			close(p.done)
 		}
@@ -119,7 +119,7 @@ func (b *batcher) giveUp(reason error) {
 	b.queue = nil
 	b.mu.Unlock()
 	for _, p := range queue {
-		p.err = fmt.Errorf("%w: %w", lock.ErrNotSent, reason)
+		p.err = fmt.Errorf("%w: %w", lockengine.ErrNotSent, reason)
 		close(p.done)
 	}
 }

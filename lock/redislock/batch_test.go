@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/belaygo/belay/internal/teststack"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/redislock"
 )
 
@@ -31,9 +31,9 @@ func TestCrowd(t *testing.T) {
 	}
 	prefix := teststack.Key(t, "crowd")
 	together(crowd, func(i int) {
-		h := lock.Request{Key: fmt.Sprint(prefix, i), Owner: "me:1"}
+		h := lockengine.Request{Key: fmt.Sprint(prefix, i), Owner: "me:1"}
 		grant, err := e.Acquire(t.Context(), h, ttl)
-		for errors.Is(err, lock.ErrNotSent) && t.Context().Err() == nil { // a busy machine
+		for errors.Is(err, lockengine.ErrNotSent) && t.Context().Err() == nil { // a busy machine
 			grant, err = e.Acquire(t.Context(), h, ttl)
 		}
 		if err != nil {
@@ -43,7 +43,7 @@ func TestCrowd(t *testing.T) {
 		if want := master(shards, grant.Slot); grant.Node != want {
 			t.Errorf("granted by %s, want %s", grant.Node, want)
 		}
-		_, err = e.Acquire(t.Context(), lock.Request{Key: h.Key, Owner: "they:1"}, ttl)
+		_, err = e.Acquire(t.Context(), lockengine.Request{Key: h.Key, Owner: "they:1"}, ttl)
 		wantHeld(t, err, h.Owner)
 		release(t, e, h)
 	})
@@ -70,7 +70,7 @@ func TestCrowdIsSentOnce(t *testing.T) {
 	r := record(n, func([]string) string { return hangUp })
 	e := open(t, n.addr)
 	together(crowd, func(i int) {
-		_, err := e.Acquire(t.Context(), lock.Request{Key: "k", Owner: fmt.Sprint("me:", i)}, ttl)
+		_, err := e.Acquire(t.Context(), lockengine.Request{Key: "k", Owner: fmt.Sprint("me:", i)}, ttl)
 		wantUnclear(t, err, "")
 	})
 	n.mu.Lock()
@@ -91,7 +91,7 @@ func TestCrowdAfterScriptFlush(t *testing.T) {
 		return granted["acquire"]
 	}
 	e := open(t, n.addr)
-	together(crowd, func(i int) { acquire(t, e, lock.Request{Key: "k", Owner: fmt.Sprint("me:", i)}) })
+	together(crowd, func(i int) { acquire(t, e, lockengine.Request{Key: "k", Owner: fmt.Sprint("me:", i)}) })
 }
 
 func TestCrowdFollowsMoved(t *testing.T) {
@@ -100,7 +100,7 @@ func TestCrowdFollowsMoved(t *testing.T) {
 	r := record(after, func([]string) string { return granted["acquire"] })
 	e := open(t, before.addr)
 	together(crowd, func(i int) {
-		if grant := acquire(t, e, lock.Request{Key: "k", Owner: fmt.Sprint("me:", i)}); grant.Node != after.addr {
+		if grant := acquire(t, e, lockengine.Request{Key: "k", Owner: fmt.Sprint("me:", i)}); grant.Node != after.addr {
 			t.Errorf("granted by %s, want %s", grant.Node, after.addr)
 		}
 	})
@@ -128,7 +128,7 @@ func TestWithdrawn(t *testing.T) {
 	for i := range crowd {
 		wg.Go(func() {
 			owner := fmt.Sprint("me:", i)
-			_, err := e.Acquire(ctx, lock.Request{Key: "k", Owner: owner}, ttl)
+			_, err := e.Acquire(ctx, lockengine.Request{Key: "k", Owner: owner}, ttl)
 			mu.Lock()
 			defer mu.Unlock()
 			withdrawn[owner] = notSent(err)
@@ -165,7 +165,7 @@ func TestCloseUnderLoad(t *testing.T) {
 	for i := range crowd {
 		wg.Go(func() {
 			for range 100 {
-				if _, err := e.Acquire(t.Context(), lock.Request{Key: "k", Owner: fmt.Sprint("me:", i)}, ttl); err != nil {
+				if _, err := e.Acquire(t.Context(), lockengine.Request{Key: "k", Owner: fmt.Sprint("me:", i)}, ttl); err != nil {
 					return
 				}
 			}

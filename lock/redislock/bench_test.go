@@ -16,6 +16,7 @@ import (
 
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/redislock"
 )
 
@@ -50,7 +51,7 @@ func BenchmarkCycle(b *testing.B) {
 
 func withEngine(e redislock.Engine) func(ctx context.Context, key, owner string) error {
 	return func(ctx context.Context, key, owner string) error {
-		h := lock.Request{Key: key, Owner: owner}
+		h := lockengine.Request{Key: key, Owner: owner}
 		if _, err := e.Acquire(ctx, h, ttl); err != nil {
 			return err
 		}
@@ -142,7 +143,7 @@ type renewals struct {
 	done         chan struct{} // closed when left comes down to 0
 }
 
-func (r *renewals) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration) []error {
+func (r *renewals) Renew(ctx context.Context, rs []lockengine.Request, ttl time.Duration) []error {
 	errs := r.Engine.Renew(ctx, rs, ttl)
 	for _, err := range errs {
 		switch {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // A caller with much time gets an error when the client that was passed to New has
@@ -36,7 +36,7 @@ func TestRequestIsBounded(t *testing.T) {
 			if ctx.Err() != nil {
 				t.Fatal("it has waited until the caller's context ended")
 			}
-			wantIs(t, err, lock.ErrNoAnswer)
+			wantIs(t, err, lockengine.ErrNoAnswer)
 			if errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("error %v matches the end of the caller's context", err)
 			}

@@ -12,7 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/sony/gobreaker/v2"
 
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 const (
@@ -61,7 +61,7 @@ func (b *breaker) run(ctx context.Context, start time.Time, request func() error
 	switch {
 	case errors.Is(fault, gobreaker.ErrOpenState), errors.Is(fault, gobreaker.ErrTooManyRequests):
 		b.reload(ctx)
-		return fmt.Errorf("%w: %w", lock.ErrNotSent, &silentNodeError{b.addr()})
+		return fmt.Errorf("%w: %w", lockengine.ErrNotSent, &silentNodeError{b.addr()})
 	case fault != nil:
 		b.reload(ctx)
 	}

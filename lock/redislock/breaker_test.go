@@ -15,7 +15,7 @@ import (
 
 	"github.com/belaygo/belay/internal/testmetric"
 	"github.com/belaygo/belay/internal/testwait"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/redislock"
 )
 
@@ -23,7 +23,7 @@ func options(addrs ...string) *redis.UniversalOptions {
 	return &redis.UniversalOptions{Addrs: addrs, IsClusterMode: true}
 }
 
-func notSent(err error) bool { return errors.Is(err, lock.ErrNotSent) }
+func notSent(err error) bool { return errors.Is(err, lockengine.ErrNotSent) }
 
 // patiently acquires a lock, for so long that a failure tells something about the
 // node.
@@ -187,7 +187,7 @@ func TestAcquireAsksAgain(t *testing.T) {
 			}
 			e := open(t, n.addr)
 			err := e.Release(t.Context(), hold) // which is not
-			wantIs(t, err, lock.ErrNotSent)
+			wantIs(t, err, lockengine.ErrNotSent)
 			wantUnclear(t, err, refusal)
 			acquire(t, e, hold)
 		})

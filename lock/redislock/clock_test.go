@@ -6,6 +6,7 @@ import (
 
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // A server's clock is set. Forward, it ends locks early, and their holders learn of it. Back,
@@ -16,7 +17,7 @@ func TestClockIsSet(t *testing.T) {
 	server.Env = clock.Env
 	server.Start()
 	e, other := openURL(t, "redis://"+server.Addr), openURL(t, "redis://"+server.Addr)
-	mine, theirs := lock.Request{Key: "k", Owner: "me:1"}, lock.Request{Key: "k", Owner: "they:1"}
+	mine, theirs := lockengine.Request{Key: "k", Owner: "me:1"}, lockengine.Request{Key: "k", Owner: "they:1"}
 
 	lease, err := newLocker(t, e, lock.Config{TTL: 2 * time.Second}).Acquire(t.Context(), "k")
 	if err != nil {
@@ -35,7 +36,7 @@ func TestClockIsSet(t *testing.T) {
 	if left := wantHeld(t, err, theirs.Owner).TTL; left < time.Hour {
 		t.Errorf("set back, it is held for another %v", left)
 	}
-	if err := other.Renew(t.Context(), []lock.Request{theirs}, ttl)[0]; err != nil {
+	if err := other.Renew(t.Context(), []lockengine.Request{theirs}, ttl)[0]; err != nil {
 		t.Errorf("Renew: %v", err)
 	}
 	release(t, other, theirs)

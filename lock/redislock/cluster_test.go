@@ -12,6 +12,7 @@ import (
 
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 const redisson = "8743c9c0-0795-4907-87fd-6c719a6b4586:91" // an owner in Java
@@ -19,7 +20,7 @@ const redisson = "8743c9c0-0795-4907-87fd-6c719a6b4586:91" // an owner in Java
 // What other clients see of a lock is what Redisson's RLock leaves there.
 func TestLockInRedis(t *testing.T) {
 	e, c := open(t), cluster(t)
-	h := lock.Request{Key: teststack.Key(t, "wire"), Owner: "me:1"}
+	h := lockengine.Request{Key: teststack.Key(t, "wire"), Owner: "me:1"}
 	acquire(t, e, h)
 	if kind := c.Type(t.Context(), h.Key).Val(); kind != "hash" {
 		t.Errorf("type is %s, want hash", kind)
@@ -39,7 +40,7 @@ func TestLockInRedis(t *testing.T) {
 
 func TestHeldByRedisson(t *testing.T) {
 	e, c := open(t), cluster(t)
-	h := lock.Request{Key: teststack.Key(t, "java"), Owner: "me:1"}
+	h := lockengine.Request{Key: teststack.Key(t, "java"), Owner: "me:1"}
 	c.HSet(t.Context(), h.Key, redisson, 2) // entered twice
 	t.Cleanup(func() { c.Del(context.Background(), h.Key) })
 
@@ -54,8 +55,8 @@ func TestHeldByRedisson(t *testing.T) {
 		t.Errorf("holder is %+v", holder)
 	}
 
-	wantIs(t, e.Renew(t.Context(), []lock.Request{h}, ttl)[0], lock.ErrNotHeld)
-	wantIs(t, e.Release(t.Context(), h), lock.ErrNotHeld)
+	wantIs(t, e.Renew(t.Context(), []lockengine.Request{h}, ttl)[0], lockengine.ErrNotHeld)
+	wantIs(t, e.Release(t.Context(), h), lockengine.ErrNotHeld)
 	if inspected, err := e.Inspect(t.Context(), h.Key); err != nil || inspected.Owner != redisson {
 		t.Errorf("Inspect: %+v, %v", inspected, err)
 	}
@@ -69,7 +70,7 @@ func TestHeldByRedisson(t *testing.T) {
 
 func TestAcquireTwiceIsOneHold(t *testing.T) {
 	e, c := open(t), cluster(t)
-	h := lock.Request{Key: teststack.Key(t, "twice"), Owner: "me:1"}
+	h := lockengine.Request{Key: teststack.Key(t, "twice"), Owner: "me:1"}
 	first := acquire(t, e, h)
 	c.PExpire(t.Context(), h.Key, time.Second)
 	second := acquire(t, e, h)
@@ -83,7 +84,7 @@ func TestAcquireTwiceIsOneHold(t *testing.T) {
 		t.Errorf("expires in %v, want the new ttl", left)
 	}
 	release(t, e, h)
-	wantIs(t, e.Release(t.Context(), h), lock.ErrNotHeld)
+	wantIs(t, e.Release(t.Context(), h), lockengine.ErrNotHeld)
 }
 
 // One batch has keys of all shards, held or not, and every verdict is at its
@@ -91,9 +92,9 @@ func TestAcquireTwiceIsOneHold(t *testing.T) {
 func TestRenew(t *testing.T) {
 	e, c := open(t), cluster(t)
 	prefix := teststack.Key(t, "batch")
-	var holds []lock.Request
+	var holds []lockengine.Request
 	for i := range 60 {
-		h := lock.Request{Key: prefix + strconv.Itoa(i), Owner: "me:" + strconv.Itoa(i)}
+		h := lockengine.Request{Key: prefix + strconv.Itoa(i), Owner: "me:" + strconv.Itoa(i)}
 		holds = append(holds, h)
 		switch i % 3 {
 		case 0:
@@ -114,7 +115,7 @@ func TestRenew(t *testing.T) {
 		case 1:
 			wantUnclear(t, err, "WRONGTYPE")
 		case 2:
-			wantIs(t, err, lock.ErrNotHeld)
+			wantIs(t, err, lockengine.ErrNotHeld)
 		}
 	}
 	if errs := e.Renew(t.Context(), nil, ttl); len(errs) != 0 {
@@ -132,18 +133,18 @@ func TestInspectFreeKey(t *testing.T) {
 // Something else has the name of the lock.
 func TestKeyOfAnotherType(t *testing.T) {
 	e, c := open(t), cluster(t)
-	h := lock.Request{Key: teststack.Key(t, "string"), Owner: "me:1"}
+	h := lockengine.Request{Key: teststack.Key(t, "string"), Owner: "me:1"}
 	c.Set(t.Context(), h.Key, "precious", time.Minute)
 	for name, request := range map[string]func() error{
 		"acquire": func() error { _, err := e.Acquire(t.Context(), h, ttl); return err },
-		"renew":   func() error { return e.Renew(t.Context(), []lock.Request{h}, ttl)[0] },
+		"renew":   func() error { return e.Renew(t.Context(), []lockengine.Request{h}, ttl)[0] },
 		"release": func() error { return e.Release(t.Context(), h) },
 		"inspect": func() error { _, err := e.Inspect(t.Context(), h.Key); return err },
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := request()
 			wantUnclear(t, err, "WRONGTYPE")
-			wantIs(t, err, lock.ErrUnusable)
+			wantIs(t, err, lockengine.ErrUnusable)
 		})
 	}
 	if value := c.Get(t.Context(), h.Key).Val(); value != "precious" {
@@ -153,7 +154,7 @@ func TestKeyOfAnotherType(t *testing.T) {
 
 func TestReleaseWakesRedisson(t *testing.T) {
 	e, c := open(t), cluster(t)
-	h := lock.Request{Key: teststack.Key(t, "wake"), Owner: "me:1"}
+	h := lockengine.Request{Key: teststack.Key(t, "wake"), Owner: "me:1"}
 	channel := "redisson_lock__channel:{" + h.Key + "}"
 	sub := c.SSubscribe(t.Context(), channel)
 	defer sub.Close()
@@ -164,7 +165,7 @@ func TestReleaseWakesRedisson(t *testing.T) {
 	}
 
 	acquire(t, e, h)
-	wantIs(t, e.Release(ctx, lock.Request{Key: h.Key, Owner: "not me"}), lock.ErrNotHeld)
+	wantIs(t, e.Release(ctx, lockengine.Request{Key: h.Key, Owner: "not me"}), lockengine.ErrNotHeld)
 	release(t, e, h)
 	c.SPublish(ctx, channel, "end")
 	for _, want := range []string{"0", "end"} { // one wake-up, and none for the refused release
@@ -181,7 +182,7 @@ func TestReleaseWakesRedisson(t *testing.T) {
 // The scripts may be flushed, or a new master may not know them.
 func TestScriptsFlushed(t *testing.T) {
 	e, c := open(t), cluster(t)
-	h := lock.Request{Key: teststack.Key(t, "flush"), Owner: "me:1"}
+	h := lockengine.Request{Key: teststack.Key(t, "flush"), Owner: "me:1"}
 	flush := func() {
 		err := c.ForEachMaster(t.Context(), func(ctx context.Context, node *redis.Client) error {
 			return node.ScriptFlush(ctx).Err()
@@ -193,7 +194,7 @@ func TestScriptsFlushed(t *testing.T) {
 	flush()
 	acquire(t, e, h)
 	flush()
-	if err := e.Renew(t.Context(), []lock.Request{h}, ttl)[0]; err != nil {
+	if err := e.Renew(t.Context(), []lockengine.Request{h}, ttl)[0]; err != nil {
 		t.Errorf("Renew: %v", err)
 	}
 	flush()
@@ -214,13 +215,13 @@ func TestPlace(t *testing.T) {
 	}
 	prefix := teststack.Key(t, "钥匙 ")
 	for i := range 200 {
-		h := lock.Request{Key: fmt.Sprint(prefix, i), Owner: "me:1"}
+		h := lockengine.Request{Key: fmt.Sprint(prefix, i), Owner: "me:1"}
 		grant := acquire(t, e, h)
 		slot := int(c.ClusterKeySlot(t.Context(), h.Key).Val())
-		if want := (lock.Place{Node: master(shards, slot), Slot: slot}); grant.Place != want {
+		if want := (lockengine.Place{Node: master(shards, slot), Slot: slot}); grant.Place != want {
 			t.Fatalf("granted at %+v, want %+v", grant.Place, want)
 		}
-		_, err := e.Acquire(t.Context(), lock.Request{Key: h.Key, Owner: "they:1"}, ttl)
+		_, err := e.Acquire(t.Context(), lockengine.Request{Key: h.Key, Owner: "they:1"}, ttl)
 		if holder := wantHeld(t, err, h.Owner); holder.Place != grant.Place {
 			t.Fatalf("held at %+v, want %+v", holder.Place, grant.Place)
 		}
@@ -250,7 +251,7 @@ func TestTokensGrow(t *testing.T) {
 	key := teststack.Key(t, "token")
 	var last int64
 	for i := range 100 {
-		h := lock.Request{Key: key, Owner: "me:" + strconv.Itoa(i)}
+		h := lockengine.Request{Key: key, Owner: "me:" + strconv.Itoa(i)}
 		token := acquire(t, e, h).Token
 		if token <= last || token%1024 != 0 {
 			t.Fatalf("token %d after %d, want a greater multiple of 1024", token, last)
@@ -266,7 +267,7 @@ func TestTokensGrow(t *testing.T) {
 func TestExpiry(t *testing.T) {
 	e := open(t)
 	key := teststack.Key(t, "expiry")
-	if _, err := e.Acquire(t.Context(), lock.Request{Key: key, Owner: "dead:1"}, 100*time.Millisecond); err != nil {
+	if _, err := e.Acquire(t.Context(), lockengine.Request{Key: key, Owner: "dead:1"}, 100*time.Millisecond); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
@@ -275,7 +276,7 @@ func TestExpiry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantIs(t, e.Release(t.Context(), lock.Request{Key: key, Owner: "dead:1"}), lock.ErrNotHeld)
+	wantIs(t, e.Release(t.Context(), lockengine.Request{Key: key, Owner: "dead:1"}), lockengine.ErrNotHeld)
 	if err := lease.Release(t.Context()); err != nil {
 		t.Errorf("Release: %v", err)
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // A command is one use of a script. It is executed at most once, unless it is a
@@ -66,7 +66,7 @@ func (c *command) done() error {
 	case int64(1):
 		return nil
 	case int64(0):
-		return lock.ErrNotHeld
+		return lockengine.ErrNotHeld
 	}
 	return c.badReply()
 }
@@ -76,7 +76,7 @@ func (c *command) foreign(field string) error {
 	if field == "" || strings.Contains(field, ":") {
 		return nil
 	}
-	return fmt.Errorf("redislock: %s: %w: the key is no such lock, it has the field %q: a read-write lock of Redisson?", c.script.name, lock.ErrUnusable, field)
+	return fmt.Errorf("redislock: %s: %w: the key is no such lock, it has the field %q: a read-write lock of Redisson?", c.script.name, lockengine.ErrUnusable, field)
 }
 
 func (c *command) badReply() error {

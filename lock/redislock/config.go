@@ -19,7 +19,7 @@ type Config struct {
 	Prefix string
 	// Replicas is how many replicas of its master must have a lock before it is
 	// granted. If fewer confirm that within half a second, the lock is released again
-	// and Acquire returns an error that matches lock.ErrRefused. Each grant then takes
+	// and Acquire returns an error that matches lockengine.ErrRefused. Each grant then takes
 	// as long as the slowest of these replicas. A failover then loses locks more
 	// rarely, but may still lose one: a replica that did not answer may be promoted.
 	// Defaults to 0.

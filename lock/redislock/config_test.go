@@ -8,7 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/belaygo/belay/internal/teststack"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/redislock"
 )
 
@@ -53,7 +53,7 @@ func TestPrefix(t *testing.T) {
 	if slot := int(c.ClusterKeySlot(t.Context(), prefix+"k").Val()); grant.Slot != slot {
 		t.Errorf("slot is %d, want %d", grant.Slot, slot)
 	}
-	if errs := e.Renew(t.Context(), []lock.Request{hold}, ttl); errs[0] != nil {
+	if errs := e.Renew(t.Context(), []lockengine.Request{hold}, ttl); errs[0] != nil {
 		t.Errorf("Renew: %v", errs[0])
 	}
 	if holder, err := e.Inspect(t.Context(), "k"); err != nil || holder.Owner != hold.Owner {
@@ -77,11 +77,11 @@ func TestReplicas(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer e.Close(context.Background())
-			h := lock.Request{Key: teststack.Key(t, "replicated"), Owner: "me:1"}
+			h := lockengine.Request{Key: teststack.Key(t, "replicated"), Owner: "me:1"}
 			if grant := acquire(t, e, h); grant.Node == "" || grant.Token == 0 {
 				t.Errorf("grant is %+v", grant)
 			}
-			_, err = e.Acquire(t.Context(), lock.Request{Key: h.Key, Owner: "they:1"}, ttl)
+			_, err = e.Acquire(t.Context(), lockengine.Request{Key: h.Key, Owner: "they:1"}, ttl)
 			wantHeld(t, err, h.Owner)
 			release(t, e, h)
 
@@ -92,7 +92,7 @@ func TestReplicas(t *testing.T) {
 			defer few.Close(context.Background())
 			_, err = few.Acquire(t.Context(), h, ttl)
 			wantUnclear(t, err, "1 of 5 replicas")
-			wantIs(t, err, lock.ErrRefused)
+			wantIs(t, err, lockengine.ErrRefused)
 			if notSent(err) {
 				t.Errorf("error %v says that nothing was sent", err)
 			}
@@ -120,7 +120,7 @@ func TestReplicasOnTheWire(t *testing.T) {
 	defer e.Close(context.Background())
 	_, err = e.Acquire(t.Context(), hold, ttl) // the node answers OK, which is no number
 	wantUnclear(t, err, "wait for replicas")
-	wantIs(t, err, lock.ErrRefused)
+	wantIs(t, err, lockengine.ErrRefused)
 	if notSent(err) {
 		t.Errorf("error %v says that nothing was sent", err)
 	}
@@ -142,7 +142,7 @@ func TestReplicasOfUnknownNode(t *testing.T) {
 	n.reply = func([]string) string { return "-ASK 7629 127.0.0.1:1\r\n" }
 	e := openWith(t, options(n.addr), redislock.Config{Replicas: 1})
 	_, err := e.Acquire(t.Context(), hold, ttl)
-	wantIs(t, err, lock.ErrNotSent)
+	wantIs(t, err, lockengine.ErrNotSent)
 	wantUnclear(t, err, "127.0.0.1:1")
 	if strings.Contains(err.Error(), "%!") {
 		t.Errorf("error is %q", err)

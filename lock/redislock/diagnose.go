@@ -15,7 +15,7 @@ import (
 
 	"github.com/belaygo/belay/internal/doctor"
 	"github.com/belaygo/belay/internal/redischeck"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // Diagnose returns the faults of the servers, and the rights that the engine lacks there. It
@@ -93,9 +93,9 @@ func (e *engine) diagnoseNode(ctx context.Context, node *redis.Client, key strin
 		return nil
 	case unknown, answered && says(answer, prefixesScript):
 		return []doctor.Finding{doctor.RedisScripts.Failed(addr, err)}
-	case errors.Is(err, lock.ErrRefused):
+	case errors.Is(err, lockengine.ErrRefused):
 		return []doctor.Finding{doctor.RedisRejects.Failed(addr, err)}
-	case errors.Is(err, lock.ErrDenied):
+	case errors.Is(err, lockengine.ErrDenied):
 		return []doctor.Finding{doctor.RedisRights.Failed(addr, err)}
 	}
 	return []doctor.Finding{doctor.RedisServer.Failed(addr, err)}
@@ -106,12 +106,12 @@ func (e *engine) tryScripts(ctx context.Context, key string) error {
 	if err := e.Probe(ctx, key); err != nil {
 		return err
 	}
-	r := lock.Request{Key: probeKey(e.lockName(key)), Owner: "doctor:1"}
+	r := lockengine.Request{Key: probeKey(e.lockName(key)), Owner: "doctor:1"}
 	if _, err := e.Inspect(ctx, r.Key); err != nil {
 		return err
 	}
-	for _, err := range append(e.Renew(ctx, []lock.Request{r}, time.Millisecond), e.Release(ctx, r)) {
-		if !errors.Is(err, lock.ErrNotHeld) {
+	for _, err := range append(e.Renew(ctx, []lockengine.Request{r}, time.Millisecond), e.Release(ctx, r)) {
+		if !errors.Is(err, lockengine.ErrNotHeld) {
 			return err
 		}
 	}

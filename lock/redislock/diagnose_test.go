@@ -13,7 +13,7 @@ import (
 
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/redislock"
 )
 
@@ -91,7 +91,7 @@ func TestDiagnose(t *testing.T) {
 		p.mu.Unlock()
 		e := openURL(t, "redis://"+p.addr)
 		acquire(t, e, hold)
-		wantVerdict(t, "Release", e.Release(t.Context(), hold), lock.ErrDenied, "bad lua script")
+		wantVerdict(t, "Release", e.Release(t.Context(), hold), lockengine.ErrDenied, "bad lua script")
 		wantFindings(t, e, map[string]string{"error redis-scripts": "bad lua script"})
 	})
 	t.Run("no EVALSHA", func(t *testing.T) {

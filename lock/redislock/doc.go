@@ -20,7 +20,7 @@
 // services with Redisson and Go services with Belay exclude and wake each other on the
 // same names. The engine works with a Redis Cluster, a single server, servers under
 // Sentinel, and miniredis. Ping and the first request reject a server of
-// another kind than configured, with [lock.ErrDenied] and the right setting.
+// another kind than configured, with [lockengine.ErrDenied] and the right setting.
 //
 // # Requests
 //
@@ -30,7 +30,7 @@
 // docs/setup.md lists.
 //
 // A change that may have been executed is never sent again; an error that matches
-// [lock.ErrNotSent] proves that it was not. MOVED, ASK, READONLY and NOSCRIPT are such
+// [lockengine.ErrNotSent] proves that it was not. MOVED, ASK, READONLY and NOSCRIPT are such
 // proofs and are followed. Acquire and Inspect retry for up to a second while the answer
 // is MOVED, ASK, READONLY, CLUSTERDOWN, TRYAGAIN, LOADING, MASTERDOWN or that the server
 // has its maximum of clients, and while no connection can be made, one end rejects the
@@ -38,11 +38,11 @@
 //
 // There is no retry after any other answer. A server that is out of memory, cannot save or
 // has too few replicas rejects a script before its first write: OOM, MISCONF and
-// NOREPLICAS match [lock.ErrRefused], BUSY matches [lock.ErrNotSent]. A client that cannot
-// log in, may not run scripts or was closed gets an error that matches [lock.ErrDenied],
+// NOREPLICAS match [lockengine.ErrRefused], BUSY matches [lockengine.ErrNotSent]. A client that cannot
+// log in, may not run scripts or was closed gets an error that matches [lockengine.ErrDenied],
 // and so does one whose script a proxy rejects by its text. WRONGTYPE matches
-// [lock.ErrUnusable]; so does a key that the user may not touch, except for a request
-// about a held lock, which gets [lock.ErrDenied].
+// [lockengine.ErrUnusable]; so does a key that the user may not touch, except for a request
+// about a held lock, which gets [lockengine.ErrDenied].
 //
 // # The engine's own client
 //
@@ -58,7 +58,7 @@
 // leaves five requests in a row without an answer; then one request tries the node
 // again. Requests that a healthy node delays together, in one pause, are not enough: one
 // of the five has begun after another had failed. While the breaker is open, all other
-// requests fail at once, with an error that names the node and matches [lock.ErrNotSent].
+// requests fail at once, with an error that names the node and matches [lockengine.ErrNotSent].
 // On a cluster, Acquire and Inspect first reload the slot map, which takes up to 0.4 s, and
 // continue if the lock is on another node by then.
 //

@@ -8,8 +8,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/belaygo/belay/internal/doctor"
-	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/internal/ability"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // An Engine keeps locks in Redis, and markers. Its metrics are belay_redis_. It is safe for
@@ -18,11 +18,11 @@ import (
 // Close also ends the engine's subscriptions on a client that was passed to New. It takes no
 // longer than the client's timeouts. When ctx ends before that, the rest ends in the background.
 type Engine interface {
-	lock.Engine
-	lock.Waker
-	lock.LossWatcher
-	lock.Locator
-	lock.Pinger
+	lockengine.Engine
+	lockengine.Waker
+	lockengine.LossWatcher
+	lockengine.Locator
+	lockengine.Pinger
 	prometheus.Collector
 
 	doctor.Diagnoser // for belay.Doctor
@@ -45,8 +45,8 @@ type engine struct {
 
 // place returns the place of a lock: the node that answered or, if that is unknown, the
 // one that should have.
-func (e *engine) place(name, answered string) lock.Place {
-	p := lock.Place{Node: answered, Slot: -1}
+func (e *engine) place(name, answered string) lockengine.Place {
+	p := lockengine.Place{Node: answered, Slot: -1}
 	if e.topology.shards {
 		p.Slot = slot(name)
 	}
@@ -61,14 +61,14 @@ func (e *engine) place(name, answered string) lock.Place {
 
 // holderOf returns the holder in a script's reply. An ms of 0 means less than a
 // millisecond, and a negative one that the lock does not expire or does not exist.
-func (e *engine) holderOf(cmd *command, owner string, ms int64) lock.Holder {
+func (e *engine) holderOf(cmd *command, owner string, ms int64) lockengine.Holder {
 	if ms == 0 {
 		ms = 1
 	}
 	if isOffer(owner) {
 		owner = "" // no holder
 	}
-	return lock.Holder{
+	return lockengine.Holder{
 		Owner: owner,
 		TTL:   time.Duration(max(0, ms)) * time.Millisecond,
 		Place: e.place(cmd.name, cmd.node),

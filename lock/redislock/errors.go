@@ -12,7 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // Prefixes of errors that Redis returns before it runs a script, or at its first write:
@@ -36,7 +36,7 @@ var (
 )
 
 // errClosed is returned when the engine has been closed.
-var errClosed = fmt.Errorf("%w: redislock: closed", lock.ErrDenied)
+var errClosed = fmt.Errorf("%w: redislock: closed", lockengine.ErrDenied)
 
 var (
 	errSilent    = errors.New("no answer") // the node cannot be reached or does not answer
@@ -62,20 +62,20 @@ func (s *script) wrap(err error) error {
 func (s *script) classify(err error) error {
 	_, answered := errors.AsType[redis.Error](err)
 	switch {
-	case errors.Is(err, lock.ErrNotSent):
+	case errors.Is(err, lockengine.ErrNotSent):
 		return err
 	case refused(err), answered && says(err, prefixesBusy):
-		return fmt.Errorf("%w: %w", lock.ErrNotSent, err)
+		return fmt.Errorf("%w: %w", lockengine.ErrNotSent, err)
 	case answered && s.unusable(err):
-		return fmt.Errorf("%w: %w%s", lock.ErrUnusable, err, advice(err))
+		return fmt.Errorf("%w: %w%s", lockengine.ErrUnusable, err, advice(err))
 	case denied(err):
-		return fmt.Errorf("%w: %w%s", lock.ErrDenied, err, advice(err))
+		return fmt.Errorf("%w: %w%s", lockengine.ErrDenied, err, advice(err))
 	case answered && says(err, prefixesWriteless):
-		return fmt.Errorf("%w: %w", lock.ErrRefused, err)
+		return fmt.Errorf("%w: %w", lockengine.ErrRefused, err)
 	case answered, errors.Is(err, context.Canceled):
 		return err
 	}
-	return fmt.Errorf("%w: %w", lock.ErrNoAnswer, err)
+	return fmt.Errorf("%w: %w", lockengine.ErrNoAnswer, err)
 }
 
 // advice returns what to do about a rejection, to follow its text; "" if there is no advice.
@@ -166,5 +166,5 @@ func broken(err error) bool {
 		return false
 	}
 	network, ok := errors.AsType[net.Error](err)
-	return errors.Is(inspectScript.classify(err), lock.ErrNoAnswer) && (!ok || !network.Timeout())
+	return errors.Is(inspectScript.classify(err), lockengine.ErrNoAnswer) && (!ok || !network.Timeout())
 }

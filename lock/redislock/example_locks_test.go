@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/redislock"
 )
 
@@ -51,7 +52,7 @@ func Example_locks() {
 
 	err = nightly(ctx, locker, func(context.Context) error {
 		_, err := locker.TryAcquire(ctx, "report:daily")
-		_, held := errors.AsType[*lock.HeldError](err)
+		_, held := errors.AsType[*lockengine.HeldError](err)
 		fmt.Println("another caller is told so:", held)
 		return nil
 	})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/redislock"
 )
 
@@ -85,9 +86,9 @@ func load(t *testing.T, keys []string, cycle func(key string) error) (cycles *at
 	}
 }
 
-func cycle(e redislock.Engine, h lock.Request) error { return cycleWithin(time.Second, e, h) }
+func cycle(e redislock.Engine, h lockengine.Request) error { return cycleWithin(time.Second, e, h) }
 
-func cycleWithin(limit time.Duration, e redislock.Engine, h lock.Request) error {
+func cycleWithin(limit time.Duration, e redislock.Engine, h lockengine.Request) error {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	if _, err := e.Acquire(ctx, h, ttl); err != nil {
@@ -110,7 +111,7 @@ func testStill(t *testing.T, c *ownCluster) {
 		}
 	}
 	cycles, stop := load(t, there, func(key string) error {
-		return cycleWithin(20*time.Second, e, lock.Request{Key: key, Owner: "me:1"}) // the machine may be busy
+		return cycleWithin(20*time.Second, e, lockengine.Request{Key: key, Owner: "me:1"}) // the machine may be busy
 	})
 	testwait.Until(t, "the load runs", func() bool { return cycles.Load() > 1000 })
 	c.Stack(t, "pause", c.Node(t, s.master))
@@ -118,7 +119,7 @@ func testStill(t *testing.T, c *ownCluster) {
 	var refused atomic.Int64
 	together(64, func(i int) {
 		for range 3 {
-			if err := cycle(e, lock.Request{Key: here[i], Owner: "me:1"}); notSent(err) {
+			if err := cycle(e, lockengine.Request{Key: here[i], Owner: "me:1"}); notSent(err) {
 				refused.Add(1)
 			}
 		}
@@ -129,7 +130,7 @@ func testStill(t *testing.T, c *ownCluster) {
 	if n := cycles.Load() - before; n < 500 {
 		t.Errorf("%d cycles on other shards while the node stood still", n)
 	}
-	testwait.Until(t, "the shard has another master", func() bool { return cycle(e, lock.Request{Key: "a", Owner: "me:1"}) == nil })
+	testwait.Until(t, "the shard has another master", func() bool { return cycle(e, lockengine.Request{Key: "a", Owner: "me:1"}) == nil })
 	if errs := stop(); len(errs) > 0 {
 		t.Errorf("%d errors on other shards, the first: %v", len(errs), errs[0])
 	}
@@ -140,7 +141,7 @@ func testMasterDies(t *testing.T, c *ownCluster) {
 	s := c.shardOf("a")
 	b, _ := watch(t, e, "a")
 	c.Stack(t, "kill", c.Node(t, s.master))
-	h := lock.Request{Key: "a", Owner: "me:1"}
+	h := lockengine.Request{Key: "a", Owner: "me:1"}
 	testwait.Until(t, "the replica takes over", func() bool {
 		_, err := other.Acquire(t.Context(), h, ttl)
 		return err == nil
@@ -193,7 +194,7 @@ func lease(t *testing.T, l *lock.Locker, key string) *lock.Lease {
 // within a second or two.
 func awaitWakeUps(t *testing.T, e redislock.Engine, key string, b bell) {
 	t.Helper()
-	h := lock.Request{Key: key, Owner: "me:1"}
+	h := lockengine.Request{Key: key, Owner: "me:1"}
 	for len(b) > 0 {
 		<-b
 	}
@@ -226,17 +227,17 @@ func migrate(t *testing.T, c *ownCluster, key string, cfg ...redislock.Config) {
 	s := c.shardOf(key)
 	target := c.otherMaster(s)
 	b, _ := watch(t, e, key)
-	heldBefore := lock.Request{Key: key, Owner: "before:1"}
+	heldBefore := lockengine.Request{Key: key, Owner: "before:1"}
 	acquire(t, e, heldBefore)
 
 	c.must(target, "CLUSTER", "SETSLOT", s.slot, "IMPORTING", c.id(s.master))
 	c.must(s.master, "CLUSTER", "SETSLOT", s.slot, "MIGRATING", c.id(target))
-	if errs := e.Renew(t.Context(), []lock.Request{heldBefore}, ttl); errs[0] != nil {
+	if errs := e.Renew(t.Context(), []lockengine.Request{heldBefore}, ttl); errs[0] != nil {
 		t.Errorf("Renew while the key is at the old master: %v", errs[0])
 	}
 	host, port := split(target)
 	c.must(s.master, "MIGRATE", host, port, key, 0, 1000)
-	if errs := e.Renew(t.Context(), []lock.Request{heldBefore}, ttl); errs[0] != nil {
+	if errs := e.Renew(t.Context(), []lockengine.Request{heldBefore}, ttl); errs[0] != nil {
 		t.Errorf("Renew after it has moved: %v", errs[0])
 	}
 	release(t, e, heldBefore)

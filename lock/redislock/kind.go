@@ -10,7 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // A kindError reports that the server is of another kind than the client, which only
@@ -22,7 +22,7 @@ func (e *kindError) Error() string {
 }
 
 func (e *kindError) Is(target error) bool {
-	return target == lock.ErrDenied || target == lock.ErrNotSent
+	return target == lockengine.ErrDenied || target == lockengine.ErrNotSent
 }
 
 // Hints for a kindError.

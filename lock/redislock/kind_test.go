@@ -8,7 +8,7 @@ import (
 	miniserver "github.com/alicebob/miniredis/v2/server"
 
 	"github.com/belaygo/belay/internal/teststack"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/redislock"
 )
 
@@ -32,15 +32,15 @@ func TestWrongKind(t *testing.T) {
 			e := openURL(t, tt.url, cfg)
 			refused := 0
 			for _, key := range []string{"a", "b", "c", "d"} { // a node may have some of them
-				_, err := e.Acquire(t.Context(), lock.Request{Key: key, Owner: "me:1"}, ttl)
+				_, err := e.Acquire(t.Context(), lockengine.Request{Key: key, Owner: "me:1"}, ttl)
 				if err == nil {
-					release(t, e, lock.Request{Key: key, Owner: "me:1"})
+					release(t, e, lockengine.Request{Key: key, Owner: "me:1"})
 					continue
 				}
 				refused++
-				errs := e.Renew(t.Context(), []lock.Request{{Key: key, Owner: "me:1"}}, ttl)
+				errs := e.Renew(t.Context(), []lockengine.Request{{Key: key, Owner: "me:1"}}, ttl)
 				for _, err := range []error{err, errs[0]} {
-					wantIs(t, err, lock.ErrDenied)
+					wantIs(t, err, lockengine.ErrDenied)
 					if !strings.Contains(err.Error(), tt.hint) {
 						t.Errorf("%s%s: %v, want a hint of %s", tt.url, name, err, tt.hint)
 					}
@@ -73,7 +73,7 @@ func TestMigrationOutsideCluster(t *testing.T) {
 				return true
 			})
 			_, err := e.Acquire(t.Context(), hold, ttl)
-			wantIs(t, err, lock.ErrDenied)
+			wantIs(t, err, lockengine.ErrDenied)
 			wantUnclear(t, err, "redis+cluster://")
 		})
 	}
@@ -90,6 +90,6 @@ func TestWrongKindBefore7(t *testing.T) {
 		return true
 	})
 	_, err := e.Acquire(t.Context(), hold, ttl)
-	wantIs(t, err, lock.ErrDenied)
+	wantIs(t, err, lockengine.ErrDenied)
 	wantUnclear(t, err, "redis+sentinel://")
 }

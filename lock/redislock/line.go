@@ -8,7 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/belaygo/belay/internal/background"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // leaveTime is how long the engine tries to leave a line.
@@ -54,7 +54,7 @@ func (e *engine) leaveLine(ctx context.Context, name string) {
 	ctx, cancel := context.WithTimeout(ctx, leaveTime)
 	defer cancel()
 	_ = background.Do(nil, "redislock: leave the line of a lock", func() error {
-		return e.run(ctx, e.releaseOf(name, lock.Request{Owner: e.id + offered}, e.id))
+		return e.run(ctx, e.releaseOf(name, lockengine.Request{Owner: e.id + offered}, e.id))
 	})
 }
 

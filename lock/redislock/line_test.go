@@ -13,6 +13,7 @@ import (
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/redislock"
 )
 
@@ -45,7 +46,7 @@ func waiter(t *testing.T, e redislock.Engine, key string, got func()) (done chan
 func TestTurns(t *testing.T) {
 	key, c := teststack.Key(t, "turns"), cluster(t)
 	e := open(t)
-	acquire(t, e, lock.Request{Key: key, Owner: "first:1"})
+	acquire(t, e, lockengine.Request{Key: key, Owner: "first:1"})
 	order := make(chan string, 100)
 	var all []chan error
 	for n := range 5 {
@@ -54,7 +55,7 @@ func TestTurns(t *testing.T) {
 	}
 	all = append(all, waiter(t, e, key, func() { order <- "process 5" }))
 	testwait.Until(t, "it stands in line", func() bool { return inLine(t, c, key) == 6 })
-	release(t, e, lock.Request{Key: key, Owner: "first:1"})
+	release(t, e, lockengine.Request{Key: key, Owner: "first:1"})
 	for _, done := range all {
 		if err := <-done; err != nil {
 			t.Fatal(err)
@@ -74,7 +75,7 @@ func TestTurns(t *testing.T) {
 func TestLeaveLine(t *testing.T) {
 	key, c := teststack.Key(t, "leave"), cluster(t)
 	e := open(t)
-	h := lock.Request{Key: key, Owner: "me:1"}
+	h := lockengine.Request{Key: key, Owner: "me:1"}
 	acquire(t, e, h)
 	waiting := newLocker(t, open(t), lock.Config{})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -88,7 +89,7 @@ func TestLeaveLine(t *testing.T) {
 	wantIs(t, <-done, context.Canceled)
 	testwait.Until(t, "it has left the line", func() bool { return inLine(t, c, key) == 0 })
 	release(t, e, h)
-	acquire(t, e, lock.Request{Key: key, Owner: "me:2"})
+	acquire(t, e, lockengine.Request{Key: key, Owner: "me:2"})
 }
 
 // A process in line that does not come for its lock delays the others by 20 ms.
@@ -96,9 +97,9 @@ func TestOfferExpires(t *testing.T) {
 	key, c := teststack.Key(t, "offer"), cluster(t)
 	gone, e := open(t), open(t)
 	watch(t, gone, key)
-	h := lock.Request{Key: key, Owner: "me:1"}
+	h := lockengine.Request{Key: key, Owner: "me:1"}
 	acquire(t, e, h)
-	_, err := gone.Acquire(t.Context(), lock.Request{Key: key, Owner: "gone:1", Waits: true}, ttl)
+	_, err := gone.Acquire(t.Context(), lockengine.Request{Key: key, Owner: "gone:1", Waits: true}, ttl)
 	wantHeld(t, err, "me:1")
 	release(t, e, h)
 	if left, err := c.PTTL(t.Context(), key).Result(); err != nil || left > 20*time.Millisecond {
@@ -117,17 +118,17 @@ func TestOfferIsTaken(t *testing.T) {
 	key := teststack.Key(t, "taken")
 	next, e := open(t), open(t)
 	watch(t, next, key)
-	h := lock.Request{Key: key, Owner: "me:1"}
+	h := lockengine.Request{Key: key, Owner: "me:1"}
 	acquire(t, e, h)
-	_, err := next.Acquire(t.Context(), lock.Request{Key: key, Owner: "next:1", Waits: true}, ttl)
+	_, err := next.Acquire(t.Context(), lockengine.Request{Key: key, Owner: "next:1", Waits: true}, ttl)
 	wantHeld(t, err, "me:1")
 	release(t, e, h)
-	acquire(t, next, lock.Request{Key: key, Owner: "next:2"})
+	acquire(t, next, lockengine.Request{Key: key, Owner: "next:2"})
 	_, err = e.Acquire(t.Context(), h, ttl)
 	if left := wantHeld(t, err, "next:2").TTL; left < time.Second {
 		t.Errorf("it is held for %v, want a ttl", left)
 	}
-	release(t, next, lock.Request{Key: key, Owner: "next:2"})
+	release(t, next, lockengine.Request{Key: key, Owner: "next:2"})
 	acquire(t, e, h)
 }
 
@@ -189,10 +190,10 @@ func TestClockBehind(t *testing.T) {
 	line := "belay_line:{" + key + "}"
 	e, waiting := open(t), open(t)
 	watch(t, waiting, key)
-	h := lock.Request{Key: key, Owner: "me:1"}
+	h := lockengine.Request{Key: key, Owner: "me:1"}
 	acquire(t, e, h)
 	refused := func() {
-		_, err := waiting.Acquire(t.Context(), lock.Request{Key: key, Owner: "waiting:1", Waits: true}, ttl)
+		_, err := waiting.Acquire(t.Context(), lockengine.Request{Key: key, Owner: "waiting:1", Waits: true}, ttl)
 		wantHeld(t, err, "me:1")
 	}
 	refused()
@@ -268,10 +269,10 @@ func testMigrationOffered(t *testing.T, c *ownCluster) {
 	e, next, last := open(t, c.Addrs...), open(t, c.Addrs...), open(t, c.Addrs...)
 	s := c.shardOf(key)
 	target := c.otherMaster(s)
-	acquire(t, e, lock.Request{Key: key, Owner: "me:1"})
+	acquire(t, e, lockengine.Request{Key: key, Owner: "me:1"})
 	for _, waiting := range []redislock.Engine{next, last} {
 		watch(t, waiting, key)
-		_, err := waiting.Acquire(t.Context(), lock.Request{Key: key, Owner: "waiting:1", Waits: true}, ttl)
+		_, err := waiting.Acquire(t.Context(), lockengine.Request{Key: key, Owner: "waiting:1", Waits: true}, ttl)
 		wantHeld(t, err, "me:1")
 	}
 	first, err := c.client.ZRange(t.Context(), line, 0, 0).Result()
@@ -283,7 +284,7 @@ func testMigrationOffered(t *testing.T, c *ownCluster) {
 
 	c.must(target, "CLUSTER", "SETSLOT", s.slot, "IMPORTING", c.id(s.master))
 	c.must(s.master, "CLUSTER", "SETSLOT", s.slot, "MIGRATING", c.id(target))
-	h := lock.Request{Key: key, Owner: "next:1", Waits: true}
+	h := lockengine.Request{Key: key, Owner: "next:1", Waits: true}
 	acquire(t, next, h)
 	release(t, next, h)
 	if n := c.must(s.master, "CLUSTER", "COUNTKEYSINSLOT", s.slot); n != "0" {
@@ -305,13 +306,13 @@ func testMigrationLine(t *testing.T, c *ownCluster) {
 	e, next := open(t, c.Addrs...), openWith(t, options(c.Addrs...), redislock.Config{Replicas: 1})
 	s := c.shardOf(key)
 	target := c.otherMaster(s)
-	h, waiting := lock.Request{Key: key, Owner: "me:1"}, lock.Request{Key: key, Owner: "next:1", Waits: true}
+	h, waiting := lockengine.Request{Key: key, Owner: "me:1"}, lockengine.Request{Key: key, Owner: "next:1", Waits: true}
 	refused := func() {
 		t.Helper()
 		_, err := next.Acquire(t.Context(), waiting, ttl)
 		wantHeld(t, err, h.Owner)
 	}
-	alone := lock.Request{Key: "{f}:alone", Owner: "me:1"}
+	alone := lockengine.Request{Key: "{f}:alone", Owner: "me:1"}
 	acquire(t, e, alone)
 	acquire(t, e, h)
 	watch(t, next, key)
@@ -353,9 +354,9 @@ func TestNoRightToChannels(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close(t.Context())
-	h := lock.Request{Key: "k", Owner: "me:1"}
+	h := lockengine.Request{Key: "k", Owner: "me:1"}
 	acquire(t, e, h)
-	_, err = e.Acquire(t.Context(), lock.Request{Key: "k", Owner: "waiting:1", Waits: true}, ttl)
+	_, err = e.Acquire(t.Context(), lockengine.Request{Key: "k", Owner: "waiting:1", Waits: true}, ttl)
 	wantHeld(t, err, "me:1")
 	if n := inLine(t, client, "k"); n != 0 {
 		t.Errorf("%d stand in line, want none", n)

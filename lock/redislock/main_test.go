@@ -14,11 +14,12 @@ import (
 	"github.com/belaygo/belay/internal/lockhistory"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/redislock"
 )
 
 func TestMain(m *testing.M) {
-	lockhistory.Main(func(where string) (lock.Engine, func(), error) {
+	lockhistory.Main(func(where string) (lockengine.Engine, func(), error) {
 		opts, err := redislock.ParseURL(where)
 		if err != nil {
 			return nil, nil, err
@@ -98,7 +99,7 @@ func cluster(tb testing.TB) *redis.ClusterClient {
 	return c
 }
 
-func newLocker(tb testing.TB, engine lock.Engine, cfg lock.Config) *lock.Locker {
+func newLocker(tb testing.TB, engine lockengine.Engine, cfg lock.Config) *lock.Locker {
 	tb.Helper()
 	if cfg.Logger == nil { // what is lost here is lost on purpose
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -117,7 +118,7 @@ func newLocker(tb testing.TB, engine lock.Engine, cfg lock.Config) *lock.Locker 
 	return l
 }
 
-func acquire(tb testing.TB, e redislock.Engine, h lock.Request) lock.Grant {
+func acquire(tb testing.TB, e redislock.Engine, h lockengine.Request) lockengine.Grant {
 	tb.Helper()
 	grant, err := e.Acquire(tb.Context(), h, ttl)
 	if err != nil {
@@ -126,16 +127,16 @@ func acquire(tb testing.TB, e redislock.Engine, h lock.Request) lock.Grant {
 	return grant
 }
 
-func release(tb testing.TB, e redislock.Engine, h lock.Request) {
+func release(tb testing.TB, e redislock.Engine, h lockengine.Request) {
 	tb.Helper()
 	if err := e.Release(tb.Context(), h); err != nil {
 		tb.Errorf("Release: %v", err)
 	}
 }
 
-func wantHeld(tb testing.TB, err error, owner string) lock.Holder {
+func wantHeld(tb testing.TB, err error, owner string) lockengine.Holder {
 	tb.Helper()
-	var held *lock.HeldError
+	var held *lockengine.HeldError
 	if !errors.As(err, &held) {
 		tb.Fatalf("error is %v, want a *HeldError", err)
 	}
@@ -156,11 +157,11 @@ func wantIs(tb testing.TB, err, target error) {
 // text.
 func wantUnclear(tb testing.TB, err error, text string) {
 	tb.Helper()
-	var held *lock.HeldError
+	var held *lockengine.HeldError
 	switch {
 	case err == nil:
 		tb.Error("no error")
-	case errors.As(err, &held), errors.Is(err, lock.ErrNotHeld):
+	case errors.As(err, &held), errors.Is(err, lockengine.ErrNotHeld):
 		tb.Errorf("error %v is a verdict", err)
 	case !strings.Contains(err.Error(), text):
 		tb.Errorf("error is %v, want it to contain %q", err, text)

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/internal/teststack"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/redislock"
 )
 
@@ -20,12 +20,12 @@ func grantAll(args []string) string {
 	return granted["release"]
 }
 
-func unlessMarked(h lock.Request) lock.Request {
+func unlessMarked(h lockengine.Request) lockengine.Request {
 	h.UnlessMarked = true
 	return h
 }
 
-func marked(h lock.Request) lock.Request {
+func marked(h lockengine.Request) lockengine.Request {
 	h.Mark = time.Minute
 	return h
 }
@@ -55,7 +55,7 @@ func TestMarkerIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close(context.Background())
-	h := lock.Request{Key: teststack.Key(t, "marked"), Owner: "me:1"}
+	h := lockengine.Request{Key: teststack.Key(t, "marked"), Owner: "me:1"}
 	acquire(t, e, h)
 	if err := e.Release(t.Context(), marked(h)); err != nil {
 		t.Fatal(err)
@@ -66,7 +66,7 @@ func TestMarkerIsKept(t *testing.T) {
 		t.Errorf("the marker lives for %v (%v), want a minute", left, err)
 	}
 	_, err = e.Acquire(t.Context(), unlessMarked(h), ttl) // with replicas
-	wantIs(t, err, lock.ErrMarked)
+	wantIs(t, err, lockengine.ErrMarked)
 	if holder, err := e.Inspect(t.Context(), h.Key); err != nil || holder.Owner != "" {
 		t.Errorf("Inspect: %+v, %v", holder, err)
 	}
@@ -79,7 +79,7 @@ func TestMarkersInBatches(t *testing.T) {
 	const callers = 200
 	key := teststack.Key(t, "marked")
 	together(callers, func(i int) {
-		h := lock.Request{Key: fmt.Sprint(key, i), Owner: "me:1"}
+		h := lockengine.Request{Key: fmt.Sprint(key, i), Owner: "me:1"}
 		_, err := e.Acquire(t.Context(), unlessMarked(h), ttl)
 		for notSent(err) { // by a machine with too much to do
 			_, err = e.Acquire(t.Context(), unlessMarked(h), ttl)
@@ -100,7 +100,7 @@ func TestMarkersInBatches(t *testing.T) {
 		case i%2 == 0:
 			release(t, e, h)
 		default:
-			wantIs(t, err, lock.ErrMarked)
+			wantIs(t, err, lockengine.ErrMarked)
 			c.Del(t.Context(), "belay_done:{"+h.Key+"}")
 		}
 	})
@@ -140,8 +140,8 @@ func TestMarkedButNotFreed(t *testing.T) {
 		return hangUp
 	}
 	_, err := open(t, n.addr).Acquire(t.Context(), unlessMarked(hold), ttl)
-	wantIs(t, err, lock.ErrMarked)
-	wantIs(t, err, lock.ErrNoAnswer)
+	wantIs(t, err, lockengine.ErrMarked)
+	wantIs(t, err, lockengine.ErrNoAnswer)
 	if notSent(err) {
 		t.Errorf("error %v says that nothing was sent", err)
 	}
@@ -152,7 +152,7 @@ func testMigrationMarked(t *testing.T, c *ownCluster) {
 	e := open(t, c.Addrs...)
 	s := c.shardOf("d")
 	target := c.otherMaster(s)
-	h := lock.Request{Key: "d", Owner: "me:1"}
+	h := lockengine.Request{Key: "d", Owner: "me:1"}
 	acquire(t, e, h)
 	if err := e.Release(t.Context(), marked(h)); err != nil {
 		t.Fatal(err)
@@ -164,7 +164,7 @@ func testMigrationMarked(t *testing.T, c *ownCluster) {
 			t.Errorf("ReleaseMarked while the slot migrates: %v", err)
 		}
 	} else {
-		wantIs(t, err, lock.ErrMarked)
+		wantIs(t, err, lockengine.ErrMarked)
 	}
 	host, port := split(target)
 	c.must(s.master, "MIGRATE", host, port, "belay_done:{d}", 0, 1000, "REPLACE")
@@ -172,7 +172,7 @@ func testMigrationMarked(t *testing.T, c *ownCluster) {
 		c.must(addr, "CLUSTER", "SETSLOT", s.slot, "NODE", c.id(target))
 	}
 	_, err := e.Acquire(t.Context(), unlessMarked(h), ttl)
-	wantIs(t, err, lock.ErrMarked)
+	wantIs(t, err, lockengine.ErrMarked)
 	if holder, err := e.Inspect(t.Context(), h.Key); err != nil || holder.Owner != "" {
 		t.Errorf("Inspect: %+v, %v", holder, err)
 	}

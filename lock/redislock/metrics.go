@@ -6,7 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // result is how a request ended.
@@ -30,19 +30,19 @@ func resultOf(err error) result {
 	if err == nil {
 		return resultDone
 	}
-	if _, ok := errors.AsType[*lock.HeldError](err); ok {
+	if _, ok := errors.AsType[*lockengine.HeldError](err); ok {
 		return resultHeld
 	}
 	switch {
-	case errors.Is(err, lock.ErrNotHeld):
+	case errors.Is(err, lockengine.ErrNotHeld):
 		return resultNotHeld
-	case errors.Is(err, lock.ErrMarked):
+	case errors.Is(err, lockengine.ErrMarked):
 		return resultMarked
-	case errors.Is(err, lock.ErrRefused):
+	case errors.Is(err, lockengine.ErrRefused):
 		return resultRefused
-	case errors.Is(err, lock.ErrNotSent):
+	case errors.Is(err, lockengine.ErrNotSent):
 		return resultNotSent
-	case errors.Is(err, lock.ErrNoAnswer):
+	case errors.Is(err, lockengine.ErrNoAnswer):
 		return resultNoAnswer
 	}
 	return resultFailed

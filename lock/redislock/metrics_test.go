@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/belaygo/belay/internal/testmetric"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/redislock"
 )
 
@@ -13,12 +13,12 @@ func TestMetrics(t *testing.T) {
 	e, server := single(t, redislock.Config{Name: "locks"})
 	defer e.Close(context.Background())
 	acquire(t, e, hold)
-	_, err := e.Acquire(t.Context(), lock.Request{Key: "k", Owner: "they:1"}, ttl)
+	_, err := e.Acquire(t.Context(), lockengine.Request{Key: "k", Owner: "they:1"}, ttl)
 	wantHeld(t, err, hold.Owner)
 	_, _ = watch(t, e, "k")
-	e.Renew(t.Context(), []lock.Request{hold, hold}, ttl)
+	e.Renew(t.Context(), []lockengine.Request{hold, hold}, ttl)
 	release(t, e, hold)
-	wantIs(t, e.Release(t.Context(), hold), lock.ErrNotHeld)
+	wantIs(t, e.Release(t.Context(), hold), lockengine.ErrNotHeld)
 	server.SetError("ERR no")
 	wantUnclear(t, e.Release(t.Context(), hold), "no")
 

@@ -10,6 +10,7 @@ import (
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/redislock"
 )
 
@@ -21,7 +22,7 @@ func TestHashTags(t *testing.T) {
 	names := []string{"{" + tag + "}:a", "b:{" + tag + "}:c"}
 	want := int(c.ClusterKeySlot(t.Context(), tag).Val())
 	for _, name := range names {
-		h := lock.Request{Key: name, Owner: "me:1"}
+		h := lockengine.Request{Key: name, Owner: "me:1"}
 		messages := c.SSubscribe(t.Context(), "redisson_lock__channel:p:"+name)
 		defer messages.Close()
 		if _, err := messages.Receive(t.Context()); err != nil {
@@ -31,7 +32,7 @@ func TestHashTags(t *testing.T) {
 		if grant := acquire(t, e, h); grant.Slot != want {
 			t.Errorf("%s: slot %d, want %d", name, grant.Slot, want)
 		}
-		_, err := e.Acquire(t.Context(), lock.Request{Key: name, Owner: "they:1", Waits: true}, ttl)
+		_, err := e.Acquire(t.Context(), lockengine.Request{Key: name, Owner: "they:1", Waits: true}, ttl)
 		wantHeld(t, err, h.Owner)
 		line := "p:belay_line::p:" + name
 		if n := c.ZCard(t.Context(), line).Val(); n != 1 {
@@ -60,7 +61,7 @@ func TestTagIsPartOfTheName(t *testing.T) {
 	if err := e.Release(t.Context(), marked(hold)); err != nil {
 		t.Fatal(err)
 	}
-	tagged := lock.Request{Key: "{" + hold.Key + "}", Owner: "me:2"}
+	tagged := lockengine.Request{Key: "{" + hold.Key + "}", Owner: "me:2"}
 	if _, err := e.Acquire(t.Context(), unlessMarked(tagged), ttl); err != nil {
 		t.Errorf("%s is taken for %s: %v", tagged.Key, hold.Key, err)
 	}
@@ -80,7 +81,7 @@ func TestACL(t *testing.T) {
 	}
 	b, _ := watch(t, other, hold.Key)
 	acquire(t, e, hold)
-	_, err := other.Acquire(t.Context(), lock.Request{Key: hold.Key, Owner: "they:1", Waits: true}, ttl)
+	_, err := other.Acquire(t.Context(), lockengine.Request{Key: hold.Key, Owner: "they:1", Waits: true}, ttl)
 	wantHeld(t, err, hold.Owner)
 	if n := client.ZCard(t.Context(), "app:belay_line:{app:k}").Val(); n != 1 {
 		t.Errorf("%d engines in line", n)
@@ -92,7 +93,7 @@ func TestACL(t *testing.T) {
 		t.Error(err)
 	}
 	b.wait(t, "released")
-	if _, err := e.Acquire(t.Context(), unlessMarked(lock.Request{Key: hold.Key, Owner: "me:2"}), ttl); err == nil {
+	if _, err := e.Acquire(t.Context(), unlessMarked(lockengine.Request{Key: hold.Key, Owner: "me:2"}), ttl); err == nil {
 		t.Error("the marker is not read")
 	}
 	holdTracked(t, e, newLocker(t, e, lock.Config{}), "tracked")
@@ -103,7 +104,7 @@ func TestACL(t *testing.T) {
 		}
 	}
 	testwait.Until(t, "the lock is free", func() bool { return client.Exists(t.Context(), "app:k").Val() == 0 })
-	wantIs(t, openURL(t, "redis://belay:password@"+s.Addr).Release(t.Context(), hold), lock.ErrDenied)
+	wantIs(t, openURL(t, "redis://belay:password@"+s.Addr).Release(t.Context(), hold), lockengine.ErrDenied)
 }
 
 // documentedACL returns the command of the package documentation.
@@ -128,9 +129,9 @@ func TestReadWriteLock(t *testing.T) {
 	e := openURL(t, "redis://"+s.Addr)
 	s.Must("hset", "k", "mode", "read", "6f1c:52", "1")
 	_, err := e.Acquire(t.Context(), hold, ttl)
-	wantIs(t, err, lock.ErrUnusable)
+	wantIs(t, err, lockengine.ErrUnusable)
 	holder, err := e.Inspect(t.Context(), hold.Key)
-	wantIs(t, err, lock.ErrUnusable)
+	wantIs(t, err, lockengine.ErrUnusable)
 	if holder.Owner != "" {
 		t.Errorf("its holder is said to be %q", holder.Owner)
 	}

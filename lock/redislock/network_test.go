@@ -14,7 +14,7 @@ import (
 
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // TestIPv6: a server, and a cluster that announces itself by an address of IPv6.
@@ -59,11 +59,11 @@ func TestNameGetsAnotherAddress(t *testing.T) {
 	testwait.Until(t, "the replica has the lock", func() bool { return second.Do("exists", hold.Key).Val() == int64(1) })
 	second.Must("replicaof", "no", "one")
 	first.Must("replicaof", "127.0.0.1", second.Port)
-	free := lock.Request{Key: "free", Owner: "me:2"}
+	free := lockengine.Request{Key: "free", Owner: "me:2"}
 	testwait.Until(t, "the replica rejects a request", func() bool { // a busy machine may be slow to connect
 		_, err := e.Acquire(t.Context(), free, ttl)
-		if !errors.Is(err, lock.ErrNotSent) {
-			t.Fatalf("Acquire: %v, want %v", err, lock.ErrNotSent)
+		if !errors.Is(err, lockengine.ErrNotSent) {
+			t.Fatalf("Acquire: %v, want %v", err, lockengine.ErrNotSent)
 		}
 		return strings.Contains(err.Error(), "READONLY")
 	})
@@ -73,7 +73,7 @@ func TestNameGetsAnotherAddress(t *testing.T) {
 		_, err := e.Acquire(t.Context(), free, ttl)
 		return err == nil
 	})
-	if err := e.Renew(t.Context(), []lock.Request{hold}, ttl)[0]; err != nil {
+	if err := e.Renew(t.Context(), []lockengine.Request{hold}, ttl)[0]; err != nil {
 		t.Errorf("Renew: %v", err)
 	}
 	first.Kill()
@@ -127,7 +127,7 @@ func answerTo(question []byte, address net.IP) []byte {
 func TestSlowNetwork(t *testing.T) {
 	t.Parallel()
 	e := openWith(t, &redis.UniversalOptions{Addrs: teststack.Redis(t), IsClusterMode: true, Dialer: slowDial(60 * time.Millisecond)})
-	r := lock.Request{Key: teststack.Key(t, "slow"), Owner: "me:1"}
+	r := lockengine.Request{Key: teststack.Key(t, "slow"), Owner: "me:1"}
 	for range 3 {
 		testwait.Until(t, "the lock is acquired and released", func() bool {
 			_, err := e.Acquire(t.Context(), r, ttl)

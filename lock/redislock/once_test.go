@@ -9,10 +9,11 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/redislock"
 )
 
-var hold = lock.Request{Key: "k", Owner: "me:1"}
+var hold = lockengine.Request{Key: "k", Owner: "me:1"}
 
 // requests are the methods of an engine, for tests that hold for each.
 var requests = map[string]func(context.Context, redislock.Engine) error{
@@ -21,7 +22,7 @@ var requests = map[string]func(context.Context, redislock.Engine) error{
 		return err
 	},
 	"renew": func(ctx context.Context, e redislock.Engine) error {
-		return e.Renew(ctx, []lock.Request{hold}, ttl)[0]
+		return e.Renew(ctx, []lockengine.Request{hold}, ttl)[0]
 	},
 	"release": func(ctx context.Context, e redislock.Engine) error { return e.Release(ctx, hold) },
 	"inspect": func(ctx context.Context, e redislock.Engine) error {
@@ -163,7 +164,7 @@ func TestPlaceAfterMoved(t *testing.T) {
 	before.reply = func([]string) string { return "-MOVED 7629 " + after.addr + "\r\n" }
 	after.reply = func([]string) string { return granted["acquire"] }
 	grant := acquire(t, open(t, before.addr), hold)
-	if want := (lock.Place{Node: after.addr, Slot: 7629}); grant.Place != want {
+	if want := (lockengine.Place{Node: after.addr, Slot: 7629}); grant.Place != want {
 		t.Errorf("place is %+v, want %+v", grant.Place, want)
 	}
 }

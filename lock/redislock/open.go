@@ -10,7 +10,7 @@ import (
 
 	"github.com/belaygo/belay/internal/background"
 	"github.com/belaygo/belay/internal/isnil"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // New returns an engine on the caller's client: for a cluster, a single server, or
@@ -90,7 +90,7 @@ func Open(opts *redis.UniversalOptions, cfg Config) (Engine, error) {
 	return e, nil
 }
 
-// Ping implements lock.Pinger: it returns nil if Redis answers, and is of the kind that the
+// Ping implements lockengine.Pinger: it returns nil if Redis answers, and is of the kind that the
 // client is for.
 func (e *engine) Ping(ctx context.Context) error {
 	if err := e.topology.explain(e.ping(ctx)); err != nil {
@@ -99,24 +99,24 @@ func (e *engine) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Watch implements lock.Waker. It returns when the server has confirmed the
+// Watch implements lockengine.Waker. It returns when the server has confirmed the
 // subscription, or an error after a second.
 func (e *engine) Watch(ctx context.Context, key string, wake func()) (stop func(), err error) {
 	return e.waker.watch(ctx, e.lockName(key), wake)
 }
 
-// WatchLoss implements lock.LossWatcher by the tracking of client-side caching. It does
+// WatchLoss implements lockengine.LossWatcher by the tracking of client-side caching. It does
 // nothing with Config.NoTracking, or if the server refuses to track keys.
-func (e *engine) WatchLoss(r lock.Request, lost func()) (stop func()) {
+func (e *engine) WatchLoss(r lockengine.Request, lost func()) (stop func()) {
 	if e.tracker == nil {
 		return func() {}
 	}
 	return e.tracker.watch(e.lockName(r.Key), r.Owner, lost)
 }
 
-// Locate implements lock.Locator. The node is not known before the client has its first
+// Locate implements lockengine.Locator. The node is not known before the client has its first
 // slot map, which the first request loads.
-func (e *engine) Locate(key string) lock.Place {
+func (e *engine) Locate(key string) lockengine.Place {
 	return e.place(e.lockName(key), "")
 }
 

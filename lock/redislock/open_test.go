@@ -14,7 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/belaygo/belay/internal/teststack"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/redislock"
 )
 
@@ -99,7 +99,7 @@ func TestOpenDialsNothingAhead(t *testing.T) {
 
 func TestClose(t *testing.T) {
 	e := open(t)
-	h := lock.Request{Key: teststack.Key(t, "closed"), Owner: "me:1"}
+	h := lockengine.Request{Key: teststack.Key(t, "closed"), Owner: "me:1"}
 	acquire(t, e, h)
 	release(t, e, h)
 	for range 2 {
@@ -109,7 +109,7 @@ func TestClose(t *testing.T) {
 	}
 	_, err := e.Acquire(t.Context(), h, ttl)
 	wantUnclear(t, err, "closed")
-	wantUnclear(t, e.Renew(t.Context(), []lock.Request{h}, ttl)[0], "closed")
+	wantUnclear(t, e.Renew(t.Context(), []lockengine.Request{h}, ttl)[0], "closed")
 }
 
 // A client that was passed in stays its owner's to close.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/redislock"
 )
 
@@ -22,7 +22,7 @@ func TestSentinelUnderLoad(t *testing.T) {
 	t.Parallel()
 	p := startPair(t)
 	e := openSentinel(t, p.sentinels)
-	held := lock.Request{Key: "held", Owner: "they:1"}
+	held := lockengine.Request{Key: "held", Owner: "they:1"}
 	if _, err := openSentinel(t, p.sentinels, redislock.Config{Replicas: 1}).Acquire(t.Context(), held, 10*time.Minute); err != nil {
 		t.Fatal(err)
 	}
@@ -30,11 +30,11 @@ func TestSentinelUnderLoad(t *testing.T) {
 
 	var refused atomic.Int64
 	cycles, stop := load(t, names(64), func(key string) error {
-		err := cycle(e, lock.Request{Key: key, Owner: "me:1"})
+		err := cycle(e, lockengine.Request{Key: key, Owner: "me:1"})
 		if notSent(err) {
 			refused.Add(1)
 		}
-		return otherThan(err, lock.ErrNotSent, lock.ErrNoAnswer, context.DeadlineExceeded, lock.ErrNotHeld)
+		return otherThan(err, lockengine.ErrNotSent, lockengine.ErrNoAnswer, context.DeadlineExceeded, lockengine.ErrNotHeld)
 	})
 	testwait.Until(t, "the load runs", func() bool { return cycles.Load() > 1000 })
 	p.master.Pause()
@@ -43,7 +43,7 @@ func TestSentinelUnderLoad(t *testing.T) {
 		return err == nil && role[0] == "master"
 	})
 	testwait.Until(t, "the engine has found it", func() bool {
-		return cycle(e, lock.Request{Key: "found", Owner: "me:1"}) == nil && e.Locate("found").Node == p.replica.Addr
+		return cycle(e, lockengine.Request{Key: "found", Owner: "me:1"}) == nil && e.Locate("found").Node == p.replica.Addr
 	})
 	p.master.Resume()
 	testwait.Until(t, "the old master follows", func() bool {
@@ -58,7 +58,7 @@ func TestSentinelUnderLoad(t *testing.T) {
 	if refused.Load() == 0 {
 		t.Error("nobody was told that the node is not answering")
 	}
-	_, err := e.Acquire(t.Context(), lock.Request{Key: held.Key, Owner: "me:1"}, ttl)
+	_, err := e.Acquire(t.Context(), lockengine.Request{Key: held.Key, Owner: "me:1"}, ttl)
 	wantHeld(t, err, held.Owner)
 	if owner := p.replica.Do("hkeys", held.Key).Val(); fmt.Sprint(owner) != "[they:1]" {
 		t.Errorf("owner on the new master is %v", owner)
@@ -84,10 +84,10 @@ func TestSilentSentinel(t *testing.T) {
 	start := time.Now()
 	testwait.Until(t, "another Sentinel is asked", func() bool {
 		err := e.Release(t.Context(), hold)
-		if err != nil && !errors.Is(err, lock.ErrNotSent) && time.Since(start) > 500*time.Millisecond { // else on an old connection
+		if err != nil && !errors.Is(err, lockengine.ErrNotSent) && time.Since(start) > 500*time.Millisecond { // else on an old connection
 			t.Error(err)
 		}
-		return err == nil || errors.Is(err, lock.ErrNotHeld)
+		return err == nil || errors.Is(err, lockengine.ErrNotHeld)
 	})
 	if took := time.Since(start); took > 5*time.Second {
 		t.Errorf("it took %v", took)
@@ -104,20 +104,20 @@ func TestSingleUnderLoad(t *testing.T) {
 	acquire(t, e, hold)
 
 	cycles, stop := load(t, names(64), func(key string) error {
-		return otherThan(cycle(e, lock.Request{Key: key, Owner: "me:1"}), lock.ErrNotSent, lock.ErrNoAnswer, context.DeadlineExceeded, lock.ErrNotHeld)
+		return otherThan(cycle(e, lockengine.Request{Key: key, Owner: "me:1"}), lockengine.ErrNotSent, lockengine.ErrNoAnswer, context.DeadlineExceeded, lockengine.ErrNotHeld)
 	})
 	testwait.Until(t, "the load runs", func() bool { return cycles.Load() > 1000 })
 	s.Pause()
-	testwait.Until(t, "callers are told that it does not answer", func() bool { return notSent(cycle(e, lock.Request{Key: "a", Owner: "me:1"})) })
+	testwait.Until(t, "callers are told that it does not answer", func() bool { return notSent(cycle(e, lockengine.Request{Key: "a", Owner: "me:1"})) })
 	s.Resume()
-	testwait.Until(t, "the server is found again", func() bool { return cycle(e, lock.Request{Key: "a", Owner: "me:1"}) == nil })
-	_, err := e.Acquire(t.Context(), lock.Request{Key: hold.Key, Owner: "they:1"}, ttl)
+	testwait.Until(t, "the server is found again", func() bool { return cycle(e, lockengine.Request{Key: "a", Owner: "me:1"}) == nil })
+	_, err := e.Acquire(t.Context(), lockengine.Request{Key: hold.Key, Owner: "they:1"}, ttl)
 	wantHeld(t, err, hold.Owner)
 
 	s.Kill()
 	s.Start()
-	testwait.Until(t, "the new one is found", func() bool { return cycle(e, lock.Request{Key: "a", Owner: "me:1"}) == nil })
-	wantIs(t, e.Release(t.Context(), hold), lock.ErrNotHeld)
+	testwait.Until(t, "the new one is found", func() bool { return cycle(e, lockengine.Request{Key: "a", Owner: "me:1"}) == nil })
+	wantIs(t, e.Release(t.Context(), hold), lockengine.ErrNotHeld)
 	b.wait(t, "messages may have been missed")
 	awaitWakeUps(t, e, "waited for", b)
 	before := cycles.Load()

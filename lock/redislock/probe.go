@@ -4,16 +4,16 @@ import (
 	"context"
 	"time"
 
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // probeOwner is the owner of all processes' probes: a second probe is no conflict.
 const probeOwner = "probe:0"
 
-// Probe implements lock.Pinger: it acquires a lock of a millisecond in key's slot, on
+// Probe implements lockengine.Pinger: it acquires a lock of a millisecond in key's slot, on
 // Config.Replicas replicas, too.
 func (e *engine) Probe(ctx context.Context, key string) error {
-	r := lock.Request{Key: probeKey(e.lockName(key)), Owner: probeOwner}
+	r := lockengine.Request{Key: probeKey(e.lockName(key)), Owner: probeOwner}
 	_, err := e.Acquire(ctx, r, time.Millisecond)
 	return err
 }

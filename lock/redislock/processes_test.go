@@ -10,6 +10,7 @@ import (
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/locktest"
 )
 
@@ -75,7 +76,7 @@ func TestHistoryOfFailover(t *testing.T) {
 	spans = append(spans, lockhistory.Observe(t, long, 2)...)
 
 	e := open(t, c.Addrs...)
-	orphan := lock.Request{Key: "a", Owner: "dead:1"} // of a process that has died
+	orphan := lockengine.Request{Key: "a", Owner: "dead:1"} // of a process that has died
 	if _, err := e.Acquire(t.Context(), orphan, ttl); err != nil {
 		t.Fatal(err)
 	}

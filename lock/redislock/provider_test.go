@@ -15,7 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/belaygo/belay/internal/teststack"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // What Aliyun's proxy answers to a script that it refuses.
@@ -194,7 +194,7 @@ func TestBehindProvider(t *testing.T) {
 
 	b, _ := watch(t, next, hold.Key)
 	acquire(t, e, hold)
-	waiting := lock.Request{Key: hold.Key, Owner: "they:1", Waits: true}
+	waiting := lockengine.Request{Key: hold.Key, Owner: "they:1", Waits: true}
 	_, err := next.Acquire(t.Context(), waiting, ttl)
 	wantHeld(t, err, hold.Owner)
 	if n := inLine(t, direct, hold.Key); n != 1 {
@@ -219,7 +219,7 @@ func TestBehindProvider(t *testing.T) {
 		t.Error(err)
 	}
 	_, err = e.Acquire(t.Context(), unlessMarked(hold), ttl)
-	wantIs(t, err, lock.ErrMarked)
+	wantIs(t, err, lockengine.ErrMarked)
 	wantFindings(t, e, nil)
 	p.mu.Lock()
 	defer p.mu.Unlock()

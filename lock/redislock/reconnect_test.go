@@ -9,7 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/belaygo/belay/internal/teststack"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // A connection that breaks is replaced, and who waits is woken: a message may
@@ -24,7 +24,7 @@ func TestWatchAfterReconnect(t *testing.T) {
 	b, _ := watch(t, e, key)
 	cutSubscriptions(t, cluster(t), name)
 	b.wait(t, "the connection was cut")
-	h := lock.Request{Key: key, Owner: "me:1"}
+	h := lockengine.Request{Key: key, Owner: "me:1"}
 	acquire(t, e, h)
 	release(t, e, h)
 	b.wait(t, "released after the cut")

@@ -13,6 +13,7 @@ import (
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/redislock"
 )
 
@@ -69,31 +70,31 @@ func killScript(s *teststack.RedisServer) {
 var refusals = map[string]refusal{
 	"out of memory": {
 		begin: set("maxmemory", 1), end: set("maxmemory", 0),
-		acquire: lock.ErrRefused, text: "OOM", // what takes no memory is done
+		acquire: lockengine.ErrRefused, text: "OOM", // what takes no memory is done
 	},
 	"too few replicas": {
 		begin: set("min-replicas-to-write", 1), end: set("min-replicas-to-write", 0),
-		acquire: lock.ErrRefused, renew: lock.ErrRefused, release: lock.ErrRefused, text: "NOREPLICAS",
+		acquire: lockengine.ErrRefused, renew: lockengine.ErrRefused, release: lockengine.ErrRefused, text: "NOREPLICAS",
 	},
 	"can't save": {
 		begin: failingSave, end: set("stop-writes-on-bgsave-error", "no"),
-		acquire: lock.ErrRefused, renew: lock.ErrRefused, release: lock.ErrRefused, text: "MISCONF",
+		acquire: lockengine.ErrRefused, renew: lockengine.ErrRefused, release: lockengine.ErrRefused, text: "MISCONF",
 	},
 	"busy": {
 		begin: endlessScript, end: killScript,
-		acquire: lock.ErrNotSent, renew: lock.ErrNotSent, release: lock.ErrNotSent, text: "BUSY",
+		acquire: lockengine.ErrNotSent, renew: lockengine.ErrNotSent, release: lockengine.ErrNotSent, text: "BUSY",
 	},
 	"a replica": {
 		begin: func(s *teststack.RedisServer) { s.Must("replicaof", "127.0.0.1", 1) }, end: func(s *teststack.RedisServer) { s.Must("replicaof", "no", "one") },
-		acquire: lock.ErrNotSent, renew: lock.ErrNotSent, release: lock.ErrNotSent, text: "READONLY",
+		acquire: lockengine.ErrNotSent, renew: lockengine.ErrNotSent, release: lockengine.ErrNotSent, text: "READONLY",
 	},
 	"no right to scripts": {
 		begin: user("-eval", "-evalsha"), end: user("+@all"),
-		acquire: lock.ErrDenied, renew: lock.ErrDenied, release: lock.ErrDenied, text: "NOPERM",
+		acquire: lockengine.ErrDenied, renew: lockengine.ErrDenied, release: lockengine.ErrDenied, text: "NOPERM",
 	},
 	"no right to the key": {
 		begin: user("resetkeys", "~app:*"), end: user("~*"),
-		acquire: lock.ErrUnusable, renew: lock.ErrDenied, release: lock.ErrDenied, text: "NOPERM",
+		acquire: lockengine.ErrUnusable, renew: lockengine.ErrDenied, release: lockengine.ErrDenied, text: "NOPERM",
 	},
 }
 
@@ -108,13 +109,13 @@ func TestAnsweredRefusals(t *testing.T) {
 			defer client.Close()
 			e := openOn(t, client)
 			acquire(t, e, hold)
-			free := lock.Request{Key: "free", Owner: "me:2"}
+			free := lockengine.Request{Key: "free", Owner: "me:2"}
 
 			f.begin(s)
 			_, err := e.Acquire(t.Context(), free, ttl)
 			wantVerdict(t, "Acquire", err, f.acquire, f.text)
 			wantVerdict(t, "Probe", e.Probe(t.Context(), free.Key), f.acquire, f.text)
-			wantVerdict(t, "Renew", e.Renew(t.Context(), []lock.Request{hold}, 2*ttl)[0], f.renew, f.text)
+			wantVerdict(t, "Renew", e.Renew(t.Context(), []lockengine.Request{hold}, 2*ttl)[0], f.renew, f.text)
 			wantVerdict(t, "Release", e.Release(t.Context(), hold), f.release, f.text)
 			f.end(s)
 			if err := e.Probe(t.Context(), free.Key); err != nil {
@@ -146,12 +147,12 @@ func wantVerdict(t *testing.T, what string, err, want error, text string) {
 	if err == nil || !strings.Contains(err.Error(), text) {
 		t.Errorf("%s: error is %v, want it to contain %q", what, err, text)
 	}
-	for _, is := range []error{lock.ErrNotSent, lock.ErrRefused, lock.ErrNoAnswer, lock.ErrUnusable} {
+	for _, is := range []error{lockengine.ErrNotSent, lockengine.ErrRefused, lockengine.ErrNoAnswer, lockengine.ErrUnusable} {
 		if errors.Is(err, is) != errors.Is(want, is) {
 			t.Errorf("%s: error %v matches %q: %t", what, err, is, errors.Is(err, is))
 		}
 	}
-	if errors.Is(err, lock.ErrDenied) != errors.Is(want, lock.ErrDenied) {
+	if errors.Is(err, lockengine.ErrDenied) != errors.Is(want, lockengine.ErrDenied) {
 		t.Errorf("%s: error is %v, want %v", what, err, want)
 	}
 }
@@ -165,7 +166,7 @@ func TestFailureWithinScriptIsNoRefusal(t *testing.T) {
 	user("-pexpire")(s)
 	_, err := openOn(t, client).Acquire(t.Context(), hold, ttl)
 	wantUnclear(t, err, "command") // each version says it in its own words
-	for _, is := range []error{lock.ErrNotSent, lock.ErrRefused, lock.ErrUnusable} {
+	for _, is := range []error{lockengine.ErrNotSent, lockengine.ErrRefused, lockengine.ErrUnusable} {
 		if errors.Is(err, is) {
 			t.Errorf("error %v matches %q", err, is)
 		}
@@ -196,11 +197,11 @@ func TestMissingRight(t *testing.T) {
 			node := newNode(t)
 			node.reply = func([]string) string { return "-" + tt.answer + "\r\n" }
 			_, err := open(t, node.addr).Acquire(t.Context(), hold, ttl)
-			if err == nil || errors.Is(err, lock.ErrDenied) != tt.denied {
-				t.Errorf("error is %v, want one that matches %q: %t", err, lock.ErrDenied, tt.denied)
+			if err == nil || errors.Is(err, lockengine.ErrDenied) != tt.denied {
+				t.Errorf("error is %v, want one that matches %q: %t", err, lockengine.ErrDenied, tt.denied)
 			}
-			if errors.Is(err, lock.ErrNotSent) != tt.denied {
-				t.Errorf("error %v matches %q, want that: %t", err, lock.ErrNotSent, tt.denied)
+			if errors.Is(err, lockengine.ErrNotSent) != tt.denied {
+				t.Errorf("error %v matches %q, want that: %t", err, lockengine.ErrNotSent, tt.denied)
 			}
 		})
 	}
@@ -215,7 +216,7 @@ func TestWrongType(t *testing.T) {
 	acquire(t, e, hold)
 	s.Must("set", hold.Key, "x")
 	for name, request := range requests {
-		wantVerdict(t, name, request(t.Context(), e), lock.ErrUnusable, "WRONGTYPE")
+		wantVerdict(t, name, request(t.Context(), e), lockengine.ErrUnusable, "WRONGTYPE")
 	}
 }
 
@@ -247,13 +248,13 @@ func TestDeniedClient(t *testing.T) {
 			defer client.Close()
 			e := openOn(t, client)
 			for name, request := range requests {
-				wantVerdict(t, name, request(t.Context(), e), lock.ErrDenied, text)
+				wantVerdict(t, name, request(t.Context(), e), lockengine.ErrDenied, text)
 			}
 			_, err := e.Acquire(t.Context(), unlessMarked(hold), ttl)
-			wantVerdict(t, "AcquireUnlessMarked", err, lock.ErrDenied, text)
+			wantVerdict(t, "AcquireUnlessMarked", err, lockengine.ErrDenied, text)
 			_, err = openOn(t, client, redislock.Config{Replicas: 1}).Acquire(t.Context(), hold, ttl)
-			wantVerdict(t, "Acquire with replicas", err, lock.ErrDenied, text)
-			wantNothingLeft(t, e, lock.ErrDenied)
+			wantVerdict(t, "Acquire with replicas", err, lockengine.ErrDenied, text)
+			wantNothingLeft(t, e, lockengine.ErrDenied)
 		})
 	}
 	t.Run("closed engine", func(t *testing.T) {
@@ -265,9 +266,9 @@ func TestDeniedClient(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, request := range requests {
-			wantVerdict(t, name, request(t.Context(), e), lock.ErrDenied, "closed")
+			wantVerdict(t, name, request(t.Context(), e), lockengine.ErrDenied, "closed")
 		}
-		wantNothingLeft(t, e, lock.ErrDenied)
+		wantNothingLeft(t, e, lockengine.ErrDenied)
 	})
 }
 
@@ -283,7 +284,7 @@ func wantNothingLeft(t *testing.T, e redislock.Engine, want error) {
 	defer cancel()
 	_, err = l.TryAcquire(ctx, "k")
 	wantIs(t, err, want)
-	if !errors.Is(want, lock.ErrRefused) { // that may pass
+	if !errors.Is(want, lockengine.ErrRefused) { // that may pass
 		_, err = l.Acquire(ctx, "k")
 		wantIs(t, err, want)
 		if ctx.Err() != nil {
@@ -300,7 +301,7 @@ func TestRefusedLeavesNothing(t *testing.T) {
 	s := teststack.StartRedis(t, teststack.Volatile+"maxmemory 1\n")
 	client := redis.NewClient(&redis.Options{Addr: s.Addr})
 	defer client.Close()
-	wantNothingLeft(t, openOn(t, client), lock.ErrRefused)
+	wantNothingLeft(t, openOn(t, client), lockengine.ErrRefused)
 	if stats := s.Do("info", "commandstats").String(); strings.Contains(stats, "cmdstat_hdel") {
 		t.Errorf("a release was sent: %s", stats)
 	}

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
-// Release implements lock.Engine. A marker lasts a millisecond at least.
-func (e *engine) Release(ctx context.Context, r lock.Request) error {
+// Release implements lockengine.Engine. A marker lasts a millisecond at least.
+func (e *engine) Release(ctx context.Context, r lockengine.Request) error {
 	if r.Mark > 0 {
 		r.Mark = max(r.Mark, time.Millisecond)
 	}
@@ -19,7 +19,7 @@ func (e *engine) Release(ctx context.Context, r lock.Request) error {
 	return err
 }
 
-func (e *engine) release(ctx context.Context, r lock.Request) error {
+func (e *engine) release(ctx context.Context, r lockengine.Request) error {
 	cmd := e.releaseOf(e.lockName(r.Key), r, "")
 	if err := e.run(ctx, cmd); err != nil {
 		return err
@@ -29,7 +29,7 @@ func (e *engine) release(ctx context.Context, r lock.Request) error {
 
 // releaseOf returns the release of a lock. It takes the engine with the id leaves, if
 // any, out of the lock's line.
-func (e *engine) releaseOf(name string, r lock.Request, leaves string) *command {
+func (e *engine) releaseOf(name string, r lockengine.Request, leaves string) *command {
 	tells := channel(name)
 	if r.Quiet {
 		tells = ""
@@ -45,12 +45,12 @@ func (e *engine) releaseOf(name string, r lock.Request, leaves string) *command 
 }
 
 // undoAcquire releases a lock that was granted, but must not be used.
-func (e *engine) undoAcquire(ctx context.Context, r lock.Request) error {
+func (e *engine) undoAcquire(ctx context.Context, r lockengine.Request) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
-	if err := e.release(ctx, r); err != nil && !errors.Is(err, lock.ErrNotHeld) {
+	if err := e.release(ctx, r); err != nil && !errors.Is(err, lockengine.ErrNotHeld) {
 		// Its text only: whatever the outcome of the release, the acquire was executed.
-		return fmt.Errorf("%w: release it again: %s", lock.ErrNoAnswer, err.Error())
+		return fmt.Errorf("%w: release it again: %s", lockengine.ErrNoAnswer, err.Error())
 	}
 	return nil
 }

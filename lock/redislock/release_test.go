@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/internal/teststack"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // asReleased is what a released version leaves in Redis for the lock on KEY of OWNER,
@@ -24,7 +24,7 @@ type asReleased struct {
 	Marked  string            `json:"marked"`
 }
 
-func readReleased(t *testing.T, path string, h lock.Request) (r asReleased) {
+func readReleased(t *testing.T, path string, h lockengine.Request) (r asReleased) {
 	t.Helper()
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -54,7 +54,7 @@ func TestLocksOfReleases(t *testing.T) {
 
 func testLockOfThen(t *testing.T, path string) {
 	c, e := cluster(t), open(t)
-	h := lock.Request{Key: teststack.Key(t, "then"), Owner: "they:1"}
+	h := lockengine.Request{Key: teststack.Key(t, "then"), Owner: "they:1"}
 	r := readReleased(t, path, h)
 	if err := c.HSet(t.Context(), r.Entry, r.Fields).Err(); err != nil {
 		t.Fatal(err)
@@ -62,11 +62,11 @@ func testLockOfThen(t *testing.T, path string) {
 	if err := c.PExpire(t.Context(), r.Entry, ttl).Err(); err != nil {
 		t.Fatal(err)
 	}
-	_, err := e.Acquire(t.Context(), lock.Request{Key: h.Key, Owner: "me:1"}, ttl)
+	_, err := e.Acquire(t.Context(), lockengine.Request{Key: h.Key, Owner: "me:1"}, ttl)
 	if held := wantHeld(t, err, h.Owner); held.TTL <= 0 || held.TTL > ttl {
 		t.Errorf("it is held for %v, want up to %v", held.TTL, ttl)
 	}
-	if err := e.Renew(t.Context(), []lock.Request{h}, 2*ttl)[0]; err != nil {
+	if err := e.Renew(t.Context(), []lockengine.Request{h}, 2*ttl)[0]; err != nil {
 		t.Errorf("Renew: %v", err)
 	}
 	if err := e.Release(t.Context(), h); err != nil {
@@ -76,12 +76,12 @@ func testLockOfThen(t *testing.T, path string) {
 		t.Fatal(err)
 	}
 	_, err = e.Acquire(t.Context(), unlessMarked(h), ttl)
-	wantIs(t, err, lock.ErrMarked)
+	wantIs(t, err, lockengine.ErrMarked)
 }
 
 func testLockOfToday(t *testing.T, path string) {
 	c, e := cluster(t), open(t)
-	h := lock.Request{Key: teststack.Key(t, "today"), Owner: "me:1"}
+	h := lockengine.Request{Key: teststack.Key(t, "today"), Owner: "me:1"}
 	r := readReleased(t, path, h)
 	acquire(t, e, h)
 	if fields, err := c.HGetAll(t.Context(), r.Entry).Result(); err != nil || !maps.Equal(fields, r.Fields) {

@@ -6,11 +6,11 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/internal/lasting"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
-// Renew implements lock.Engine. The ttl is at least a millisecond.
-func (e *engine) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration) []error {
+// Renew implements lockengine.Engine. The ttl is at least a millisecond.
+func (e *engine) Renew(ctx context.Context, rs []lockengine.Request, ttl time.Duration) []error {
 	if err := lasting.Check("redislock", ttl); err != nil {
 		return slices.Repeat([]error{err}, len(rs))
 	}

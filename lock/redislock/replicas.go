@@ -8,7 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // replicaTime bounds the wait for replicas.
@@ -37,11 +37,11 @@ func (e *engine) runReplicated(ctx context.Context, cmd *command) (few, err erro
 }
 
 // undoUnreplicated releases a lock that too few replicas have.
-func (e *engine) undoUnreplicated(ctx context.Context, r lock.Request, few error) error {
+func (e *engine) undoUnreplicated(ctx context.Context, r lockengine.Request, few error) error {
 	if err := e.undoAcquire(ctx, r); err != nil {
 		return fmt.Errorf("%w: %w", few, err)
 	}
-	return fmt.Errorf("%w: %w", lock.ErrRefused, few)
+	return fmt.Errorf("%w: %w", lockengine.ErrRefused, few)
 }
 
 // runAndWait sends cmd and then WAIT on one connection, because WAIT covers only that

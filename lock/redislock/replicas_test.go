@@ -6,6 +6,7 @@ import (
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/redislock"
 )
 
@@ -23,15 +24,15 @@ func TestReplicaIsLost(t *testing.T) {
 	})
 	replica.Kill()
 
-	free := lock.Request{Key: "free", Owner: "me:2"}
+	free := lockengine.Request{Key: "free", Owner: "me:2"}
 	_, err := e.Acquire(t.Context(), free, ttl)
-	wantVerdict(t, "Acquire", err, lock.ErrRefused, "0 of 1 replicas")
-	wantVerdict(t, "Probe", e.Probe(t.Context(), free.Key), lock.ErrRefused, "0 of 1 replicas")
+	wantVerdict(t, "Acquire", err, lockengine.ErrRefused, "0 of 1 replicas")
+	wantVerdict(t, "Probe", e.Probe(t.Context(), free.Key), lockengine.ErrRefused, "0 of 1 replicas")
 	wantFindings(t, e, map[string]string{"error redis-rejects": "0 of 1 replicas"})
 	if n := master.Do("exists", free.Key).Val(); n != int64(0) {
 		t.Error("a lock is left that was not granted")
 	}
-	if err := e.Renew(t.Context(), []lock.Request{hold}, ttl)[0]; err != nil {
+	if err := e.Renew(t.Context(), []lockengine.Request{hold}, ttl)[0]; err != nil {
 		t.Errorf("Renew: %v", err)
 	}
 	release(t, e, hold)

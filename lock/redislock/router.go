@@ -11,7 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/belaygo/belay/internal/background"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // A router sends each script to the master that has its lock, bypassing any cluster
@@ -130,7 +130,7 @@ func (r *router) sendAll(ctx context.Context, cmds []*command) {
 			})
 			for _, cmd := range part {
 				if err != nil && cmd.Err() == nil {
-					cmd.SetErr(fmt.Errorf("%w: %w", lock.ErrNoAnswer, err))
+					cmd.SetErr(fmt.Errorf("%w: %w", lockengine.ErrNoAnswer, err))
 				}
 			}
 		})

@@ -10,18 +10,18 @@ import (
 
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/redislock"
 )
 
 // handOver takes and releases a lock, of which a watcher hears.
-func handOver(t *testing.T, e redislock.Engine) lock.Place {
+func handOver(t *testing.T, e redislock.Engine) lockengine.Place {
 	t.Helper()
 	b, _ := watch(t, e, hold.Key)
 	grant := acquire(t, e, hold)
-	_, err := e.Acquire(t.Context(), lock.Request{Key: hold.Key, Owner: "they:1"}, ttl)
+	_, err := e.Acquire(t.Context(), lockengine.Request{Key: hold.Key, Owner: "they:1"}, ttl)
 	wantHeld(t, err, hold.Owner)
-	if errs := e.Renew(t.Context(), []lock.Request{hold}, ttl); errs[0] != nil {
+	if errs := e.Renew(t.Context(), []lockengine.Request{hold}, ttl); errs[0] != nil {
 		t.Errorf("Renew: %v", errs[0])
 	}
 	release(t, e, hold)
@@ -33,7 +33,7 @@ func TestSingleRedis(t *testing.T) {
 	s := teststack.StartRedis(t, teststack.Volatile)
 	client := redis.NewClient(&redis.Options{Addr: s.Addr})
 	defer client.Close()
-	want := lock.Place{Node: s.Addr, Slot: -1}
+	want := lockengine.Place{Node: s.Addr, Slot: -1}
 	if place := handOver(t, openOn(t, client)); place != want {
 		t.Errorf("granted at %+v, want %+v", place, want)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/redislock"
 )
 
@@ -26,27 +26,27 @@ func single(t *testing.T, cfg ...redislock.Config) (redislock.Engine, *miniredis
 func TestSingleServer(t *testing.T) {
 	e, server := single(t)
 	grant := acquire(t, e, hold)
-	if want := (lock.Place{Node: server.Addr(), Slot: -1}); grant.Place != want || grant.Token <= 0 {
+	if want := (lockengine.Place{Node: server.Addr(), Slot: -1}); grant.Place != want || grant.Token <= 0 {
 		t.Errorf("granted token %d at %+v, want it at %+v", grant.Token, grant.Place, want)
 	}
 	if keys, _ := server.HKeys("k"); len(keys) != 1 || server.HGet("k", "me:1") != "1" || server.TTL("k") != ttl {
 		t.Errorf("in Redis: %v, expires in %v", keys, server.TTL("k"))
 	}
-	theirs := lock.Request{Key: "k", Owner: "they:1"}
+	theirs := lockengine.Request{Key: "k", Owner: "they:1"}
 	_, err := e.Acquire(t.Context(), theirs, ttl)
 	if holder := wantHeld(t, err, "me:1"); holder.TTL != ttl || holder.Node != server.Addr() {
 		t.Errorf("holder is %+v", holder)
 	}
 
 	server.FastForward(ttl / 2)
-	errs := e.Renew(t.Context(), []lock.Request{hold, theirs}, ttl)
+	errs := e.Renew(t.Context(), []lockengine.Request{hold, theirs}, ttl)
 	if errs[0] != nil || server.TTL("k") != ttl {
 		t.Errorf("Renew: %v, expires in %v", errs[0], server.TTL("k"))
 	}
-	wantIs(t, errs[1], lock.ErrNotHeld)
+	wantIs(t, errs[1], lockengine.ErrNotHeld)
 
 	server.FastForward(ttl)
-	wantIs(t, e.Release(t.Context(), hold), lock.ErrNotHeld)
+	wantIs(t, e.Release(t.Context(), hold), lockengine.ErrNotHeld)
 	acquire(t, e, theirs)
 	if holder, err := e.Inspect(t.Context(), "k"); err != nil || holder.Owner != "they:1" || holder.TTL != ttl {
 		t.Errorf("Inspect: %+v, %v", holder, err)
@@ -72,13 +72,13 @@ func TestSingleServerErrors(t *testing.T) {
 	// What Redis 6 says, which has errors in scripts within a text of its own.
 	const within = "ERR Error running script (call to f_5): @user_script:10: @user_script: 10: -"
 	for text, want := range map[string]error{
-		"NOPERM this user has no permissions to run the 'evalsha' command":                        lock.ErrDenied,
-		"NOPERM User keys has no permissions to run the 'evalsha' command":                        lock.ErrDenied,
-		"ERR AUTH <password> called without any password configured for the default user":         lock.ErrDenied,
-		"ERR max number of clients reached":                                                       lock.ErrNotSent,
-		within + "OOM command not allowed when used memory > 'maxmemory'.":                        lock.ErrRefused,
-		within + "READONLY You can't write against a read only replica.":                          lock.ErrNotSent,
-		"ERR Error running script: @user_script: 1: WRONGTYPE Operation against a key":            lock.ErrUnusable,
+		"NOPERM this user has no permissions to run the 'evalsha' command":                        lockengine.ErrDenied,
+		"NOPERM User keys has no permissions to run the 'evalsha' command":                        lockengine.ErrDenied,
+		"ERR AUTH <password> called without any password configured for the default user":         lockengine.ErrDenied,
+		"ERR max number of clients reached":                                                       lockengine.ErrNotSent,
+		within + "OOM command not allowed when used memory > 'maxmemory'.":                        lockengine.ErrRefused,
+		within + "READONLY You can't write against a read only replica.":                          lockengine.ErrNotSent,
+		"ERR Error running script: @user_script: 1: WRONGTYPE Operation against a key":            lockengine.ErrUnusable,
 		"NOPERM ACL failure in script: User u has no permissions to run the 'pexpire' command":    errOther,
 		"ERR Error running script: @user_script: 1: The user executing the script can't run this": errOther,
 	} {
@@ -89,9 +89,9 @@ func TestSingleServerErrors(t *testing.T) {
 	}
 	server.SetError("NOPERM No permissions to access a key")
 	for name, request := range requests {
-		want := lock.ErrUnusable
+		want := lockengine.ErrUnusable
 		if name == "renew" || name == "release" { // there is a lock, held by the caller
-			want = lock.ErrDenied
+			want = lockengine.ErrDenied
 		}
 		wantVerdict(t, name, request(t.Context(), e), want, "NOPERM")
 	}
@@ -156,7 +156,7 @@ func TestServerGone(t *testing.T) {
 func TestKeysAreTakenAsTheyAre(t *testing.T) {
 	e, server := single(t)
 	for _, key := range []string{strings.Repeat("k", 512), "订单:7", "a b\r\nDEL k\r\n", "\x00", "*?[a]"} {
-		acquire(t, e, lock.Request{Key: key, Owner: "me:1"})
+		acquire(t, e, lockengine.Request{Key: key, Owner: "me:1"})
 		if !server.Exists(key) {
 			t.Errorf("no lock at %q", key)
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // TestTLS: a server that asks for certificates gets the one that the URL names, and has to
@@ -40,7 +41,7 @@ func TestTLS(t *testing.T) {
 		if missing == "certfile" {
 			some.Del("keyfile")
 		}
-		_, err := openURL(t, "rediss://"+addr+"?"+some.Encode()).Acquire(t.Context(), lock.Request{Key: "k", Owner: "me:1"}, ttl)
+		_, err := openURL(t, "rediss://"+addr+"?"+some.Encode()).Acquire(t.Context(), lockengine.Request{Key: "k", Owner: "me:1"}, ttl)
 		if err == nil {
 			t.Errorf("a lock without %s", missing)
 		}
@@ -65,10 +66,10 @@ func TestTLSIsRefused(t *testing.T) {
 			e := openURL(t, urlOfTLS(addr, tt.authorities, tt.client))
 			times := 0
 			testwait.Until(t, "it is refused ten times", func() bool { // or its connection is reset before it can say why
-				err := e.Renew(t.Context(), []lock.Request{hold}, ttl)[0]
+				err := e.Renew(t.Context(), []lockengine.Request{hold}, ttl)[0]
 				if err != nil && strings.Contains(err.Error(), tt.says) {
 					times++
-					wantIs(t, err, lock.ErrNotSent)
+					wantIs(t, err, lockengine.ErrNotSent)
 				}
 				return times == 10 || t.Failed()
 			})
@@ -92,14 +93,14 @@ func TestCertificateExpires(t *testing.T) {
 		s.Must("config", "set", "tls-cert-file", a.file(name+".pem"), "tls-key-file", a.file(name+".key"))
 	}
 	shows("old")
-	if err := e.Renew(t.Context(), []lock.Request{hold}, ttl)[0]; err != nil {
+	if err := e.Renew(t.Context(), []lockengine.Request{hold}, ttl)[0]; err != nil {
 		t.Errorf("Renew on a connection that is open: %v", err)
 	}
 	wantFindings(t, e, map[string]string{"error redis-server": "certificate has expired"})
 	s.Must("client", "kill", "type", "normal", "skipme", "yes")
 	testwait.Until(t, "the connections are gone", func() bool {
-		_, err := e.Acquire(t.Context(), lock.Request{Key: "free", Owner: "me:2"}, ttl)
-		return err != nil && errors.Is(err, lock.ErrNotSent) && strings.Contains(err.Error(), "certificate has expired")
+		_, err := e.Acquire(t.Context(), lockengine.Request{Key: "free", Owner: "me:2"}, ttl)
+		return err != nil && errors.Is(err, lockengine.ErrNotSent) && strings.Contains(err.Error(), "certificate has expired")
 	})
 	wantUnclear(t, e.Ping(t.Context()), "certificate has expired")
 	waits := make(chan error, 1)
@@ -112,7 +113,7 @@ func TestCertificateExpires(t *testing.T) {
 	if err := <-waits; err != nil {
 		t.Errorf("a caller that waits: %v", err)
 	}
-	if err := e.Renew(t.Context(), []lock.Request{hold}, ttl)[0]; err != nil {
+	if err := e.Renew(t.Context(), []lockengine.Request{hold}, ttl)[0]; err != nil {
 		t.Errorf("Renew: %v", err)
 	}
 }

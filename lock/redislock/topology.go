@@ -11,7 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/singleflight"
 
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // A topology knows the servers: which node has a lock, and where its release is
@@ -84,9 +84,9 @@ func (t *topology) master(ctx context.Context, name string) (*redis.Client, erro
 		case err == nil:
 			return node, nil
 		case denied(err):
-			return nil, fmt.Errorf("%w: find the node: %w", lock.ErrDenied, err)
+			return nil, fmt.Errorf("%w: find the node: %w", lockengine.ErrDenied, err)
 		}
-		return nil, fmt.Errorf("%w: find the node: %w", lock.ErrNotSent, err) // the cluster is not known yet
+		return nil, fmt.Errorf("%w: find the node: %w", lockengine.ErrNotSent, err) // the cluster is not known yet
 	case *redis.Client:
 		return c, nil
 	}
@@ -124,9 +124,9 @@ func (t *topology) at(ctx context.Context, addr string) (*redis.Client, error) {
 	})
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("%w: find node %s: %w", lock.ErrNotSent, addr, err)
+		return nil, fmt.Errorf("%w: find node %s: %w", lockengine.ErrNotSent, addr, err)
 	case found.Load() == nil:
-		return nil, fmt.Errorf("%w: node %s is none of the masters", lock.ErrNotSent, addr)
+		return nil, fmt.Errorf("%w: node %s is none of the masters", lockengine.ErrNotSent, addr)
 	}
 	return found.Load(), nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/redislock"
 )
 
@@ -133,7 +134,7 @@ func TestLossIsReported(t *testing.T) {
 				}
 				wantLost(t, leases[0])
 				wantHolding(t, leases[1])
-				release(t, e, lock.Request{Key: leases[1].Grant().Key, Owner: leases[1].Grant().Owner})
+				release(t, e, lockengine.Request{Key: leases[1].Grant().Key, Owner: leases[1].Grant().Owner})
 				wantLost(t, leases[1])
 				all = append(all, leases...)
 			}
@@ -208,7 +209,7 @@ func TestTrackingSurvivesItsConnections(t *testing.T) {
 		server.Must("del", "b")
 		wantLost(t, leases[1])
 		wantHolding(t, leases[2])
-		release(t, e, lock.Request{Key: "c", Owner: leases[2].Grant().Owner})
+		release(t, e, lockengine.Request{Key: "c", Owner: leases[2].Grant().Owner})
 		wantLost(t, leases...)
 	}
 }

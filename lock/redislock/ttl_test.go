@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // A time that Redis would take for none is refused: it would grant what has expired,
@@ -14,9 +14,9 @@ func TestTTLBelowAMillisecond(t *testing.T) {
 	e, server := single(t)
 	acquire(t, e, hold)
 	for _, ttl := range []time.Duration{-time.Second, 0, time.Millisecond - 1} {
-		_, err := e.Acquire(t.Context(), lock.Request{Key: "free", Owner: "me:2"}, ttl)
-		wantIs(t, err, lock.ErrDenied)
-		wantIs(t, e.Renew(t.Context(), []lock.Request{hold}, ttl)[0], lock.ErrDenied)
+		_, err := e.Acquire(t.Context(), lockengine.Request{Key: "free", Owner: "me:2"}, ttl)
+		wantIs(t, err, lockengine.ErrDenied)
+		wantIs(t, e.Renew(t.Context(), []lockengine.Request{hold}, ttl)[0], lockengine.ErrDenied)
 	}
 	if !server.Exists("k") || server.Exists("free") {
 		t.Error("a request was executed")

@@ -13,7 +13,7 @@ import (
 
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/redislock"
 )
 
@@ -57,7 +57,7 @@ func TestWatch(t *testing.T) {
 		key := teststack.Key(t, fmt.Sprint("watch", i))
 		first, stop := watch(t, e, key)
 		second, _ := watch(t, e, key)
-		h := lock.Request{Key: key, Owner: "me:1"}
+		h := lockengine.Request{Key: key, Owner: "me:1"}
 		acquire(t, other, h)
 		release(t, other, h)
 		first.wait(t, "released")
@@ -101,7 +101,7 @@ func TestQuietRelease(t *testing.T) {
 	}
 	watch(t, waits, hold.Key)
 	acquire(t, e, hold)
-	_, err := waits.Acquire(t.Context(), lock.Request{Key: hold.Key, Owner: "they:1", Waits: true}, ttl)
+	_, err := waits.Acquire(t.Context(), lockengine.Request{Key: hold.Key, Owner: "they:1", Waits: true}, ttl)
 	wantHeld(t, err, hold.Owner)
 	quiet := hold
 	quiet.Quiet = true
@@ -131,7 +131,7 @@ func TestNoWakeUpIsLost(t *testing.T) {
 		bells = append(bells, b)
 	}
 	for i := range rounds {
-		h := lock.Request{Key: key, Owner: fmt.Sprint("me:", i)}
+		h := lockengine.Request{Key: key, Owner: fmt.Sprint("me:", i)}
 		acquire(t, engines[i%2], h)
 		release(t, engines[i%2], h)
 		for _, b := range bells {
@@ -153,7 +153,7 @@ func TestSubscriptionEnds(t *testing.T) {
 	}
 	again, _ := watch(t, e, key)
 	for _, key := range []string{key, kept} {
-		h := lock.Request{Key: key, Owner: "me:1"}
+		h := lockengine.Request{Key: key, Owner: "me:1"}
 		acquire(t, e, h)
 		release(t, e, h)
 	}

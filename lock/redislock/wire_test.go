@@ -15,6 +15,7 @@ import (
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/redislock"
 )
 
@@ -195,7 +196,7 @@ func TestCutInTryAcquire(t *testing.T) {
 	}
 	w.cutNext(acquireArgs, key)
 	_, err := l.TryAcquire(t.Context(), key)
-	wantIs(t, err, lock.ErrNoAnswer)
+	wantIs(t, err, lockengine.ErrNoAnswer)
 	r := <-w.caught
 	r.deliver(t, len(r.bytes))
 	free(t, other, key)
@@ -213,7 +214,7 @@ func TestCutInRelease(t *testing.T) {
 	}
 	held := lease(t, l, key)
 	w.cutNext(releaseArgs, key)
-	wantIs(t, held.Release(t.Context()), lock.ErrNoAnswer)
+	wantIs(t, held.Release(t.Context()), lockengine.ErrNoAnswer)
 	next, err := newLocker(t, other, lock.Config{}).Acquire(t.Context(), key)
 	if err != nil {
 		t.Fatal(err)
@@ -238,7 +239,7 @@ func TestBlackHole(t *testing.T) {
 	there := elsewhere(t, c, here, 2)
 	held, safe := lease(t, l, here), lease(t, l, there[0])
 	_, stop := load(t, there[1:], func(key string) error {
-		return cycle(e, lock.Request{Key: key, Owner: "me:1"})
+		return cycle(e, lockengine.Request{Key: key, Owner: "me:1"})
 	})
 	w.setHole(masterOf(t, c, here))
 	<-held.Context().Done()

@@ -8,38 +8,38 @@ import (
 
 	"github.com/belaygo/belay/internal/lasting"
 	"github.com/belaygo/belay/internal/sqldb"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
-// Acquire implements lock.Engine: one statement decides. If another owner has the key, a
+// Acquire implements lockengine.Engine: one statement decides. If another owner has the key, a
 // second statement reads the owner. A marker is read after the grant, because it was set
 // before the release that made way for the grant; a grant of a marked lock is released
 // again.
-func (e *engine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration) (lock.Grant, error) {
+func (e *engine) Acquire(ctx context.Context, r lockengine.Request, ttl time.Duration) (lockengine.Grant, error) {
 	if err := checkRequest(r); err != nil {
-		return lock.Grant{}, err
+		return lockengine.Grant{}, err
 	}
 	if err := lasting.Check("sqllock", ttl); err != nil {
-		return lock.Grant{}, err
+		return lockengine.Grant{}, err
 	}
 	token, err := e.acquire(ctx, r, ttl)
 	if err != nil {
-		return lock.Grant{}, err
+		return lockengine.Grant{}, err
 	}
 	granted := token != 0
 	switch {
 	case !granted && r.UnlessMarked && e.marked(ctx, r.Key):
-		return lock.Grant{}, lock.ErrMarked
+		return lockengine.Grant{}, lockengine.ErrMarked
 	case !granted:
-		return lock.Grant{}, &lock.HeldError{Key: r.Key, Holder: e.holder(ctx, r.Key)}
+		return lockengine.Grant{}, &lockengine.HeldError{Key: r.Key, Holder: e.holder(ctx, r.Key)}
 	case r.UnlessMarked && e.marked(ctx, r.Key):
-		return lock.Grant{}, errors.Join(lock.ErrMarked, e.undo(ctx, r))
+		return lockengine.Grant{}, errors.Join(lockengine.ErrMarked, e.undo(ctx, r))
 	}
-	return lock.Grant{Token: token, Place: e.place()}, nil
+	return lockengine.Grant{Token: token, Place: e.place()}, nil
 }
 
 // acquire returns the token of a grant, or 0.
-func (e *engine) acquire(ctx context.Context, r lock.Request, ttl time.Duration) (token int64, err error) {
+func (e *engine) acquire(ctx context.Context, r lockengine.Request, ttl time.Duration) (token int64, err error) {
 	const what = "acquire"
 	if err := e.checkKeys(ctx); err != nil {
 		return 0, err
@@ -59,17 +59,17 @@ func (e *engine) acquire(ctx context.Context, r lock.Request, ttl time.Duration)
 }
 
 // holder returns the holder of a key, as far as it can be read.
-func (e *engine) holder(ctx context.Context, key string) lock.Holder {
+func (e *engine) holder(ctx context.Context, key string) lockengine.Holder {
 	h, err := e.Inspect(ctx, key)
 	if err != nil {
-		return lock.Holder{Place: e.place()}
+		return lockengine.Holder{Place: e.place()}
 	}
 	return h
 }
 
-// Inspect implements lock.Engine.
-func (e *engine) Inspect(ctx context.Context, key string) (lock.Holder, error) {
-	h := lock.Holder{Place: e.place()}
+// Inspect implements lockengine.Engine.
+func (e *engine) Inspect(ctx context.Context, key string) (lockengine.Holder, error) {
+	h := lockengine.Holder{Place: e.place()}
 	err := e.query(ctx, "inspect", "SELECT owner, until_us - {now} FROM belay_lock WHERE name = ? AND NOT "+isFree, []any{[]byte(key)},
 		func(scan sqldb.Scan) error {
 			var us int64
@@ -78,18 +78,18 @@ func (e *engine) Inspect(ctx context.Context, key string) (lock.Holder, error) {
 			return err
 		})
 	if err != nil {
-		return lock.Holder{}, err
+		return lockengine.Holder{}, err
 	}
 	return h, nil
 }
 
 // undo releases a lock that was granted, but must not be used.
-func (e *engine) undo(ctx context.Context, r lock.Request) error {
+func (e *engine) undo(ctx context.Context, r lockengine.Request) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
-	if err := e.release(ctx, r); err != nil && !errors.Is(err, lock.ErrNotHeld) {
+	if err := e.release(ctx, r); err != nil && !errors.Is(err, lockengine.ErrNotHeld) {
 		// Its text only: whatever the outcome of the release, the acquire was executed.
-		return fmt.Errorf("%w: release it again: %s", lock.ErrNoAnswer, err.Error())
+		return fmt.Errorf("%w: release it again: %s", lockengine.ErrNoAnswer, err.Error())
 	}
 	return nil
 }

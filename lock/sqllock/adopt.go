@@ -7,13 +7,13 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/internal/sqldb"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // Adopt implements ability.Adopter. Two statements acquire up to 256 locks: the first takes
 // those that no other owner has, and the second renews them. The answer to the second shows which
-// locks were taken. The error for a lock that was not taken matches lock.ErrNotHeld.
-func (e *engine) Adopt(ctx context.Context, rs []lock.Request, ttl time.Duration) []error {
+// locks were taken. The error for a lock that was not taken matches lockengine.ErrNotHeld.
+func (e *engine) Adopt(ctx context.Context, rs []lockengine.Request, ttl time.Duration) []error {
 	errs := make([]error, 0, len(rs))
 	for some := range slices.Chunk(rs, batch) {
 		if err := e.adopt(ctx, some, ttl); err != nil {
@@ -25,12 +25,12 @@ func (e *engine) Adopt(ctx context.Context, rs []lock.Request, ttl time.Duration
 	return errs
 }
 
-func (e *engine) adopt(ctx context.Context, rs []lock.Request, ttl time.Duration) error {
+func (e *engine) adopt(ctx context.Context, rs []lockengine.Request, ttl time.Duration) error {
 	if err := e.checkKeys(ctx); err != nil {
 		return err
 	}
 	rs = slices.Clone(rs) // in one order for all, so that processes do not deadlock
-	slices.SortFunc(rs, func(a, b lock.Request) int { return strings.Compare(a.Key, b.Key) })
+	slices.SortFunc(rs, func(a, b lockengine.Request) int { return strings.Compare(a.Key, b.Key) })
 	var args []any
 	n := 0
 	for _, r := range rs {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // A request that the table has no room for is in nobody's way.
@@ -14,8 +14,8 @@ func TestAdoptLongKey(t *testing.T) {
 	dsn := file(t)
 	migrate(t, dsn)
 	e := open(t, dsn)
-	long := lock.Request{Key: strings.Repeat("k", 513), Owner: "me:1"}
-	for _, rs := range [][]lock.Request{{mine, long}, {long}} {
+	long := lockengine.Request{Key: strings.Repeat("k", 513), Owner: "me:1"}
+	for _, rs := range [][]lockengine.Request{{mine, long}, {long}} {
 		errs := e.Adopt(t.Context(), rs, ttl)
 		if n := len(rs); len(errs) != n || errs[n-1] == nil || n > 1 && errs[0] != nil {
 			t.Errorf("%d requests: %v", n, errs)
@@ -27,19 +27,19 @@ func TestAdoptLongKey(t *testing.T) {
 func TestAdopt(t *testing.T) {
 	each(t, func(t *testing.T, dsn string) {
 		ctx, e, other := t.Context(), open(t, dsn), open(t, dsn)
-		var rs []lock.Request
+		var rs []lockengine.Request
 		for i := range 600 { // more than two statements hold
-			rs = append(rs, lock.Request{Key: fmt.Sprint("adopt", i), Owner: "me:1"})
+			rs = append(rs, lockengine.Request{Key: fmt.Sprint("adopt", i), Owner: "me:1"})
 		}
-		taken := lock.Request{Key: rs[300].Key, Owner: "they:1"}
-		for _, r := range []lock.Request{rs[10], taken} {
+		taken := lockengine.Request{Key: rs[300].Key, Owner: "they:1"}
+		for _, r := range []lockengine.Request{rs[10], taken} {
 			if _, err := other.Acquire(ctx, r, ttl); err != nil {
 				t.Fatal(err)
 			}
 		}
 		for range 2 {
 			for i, err := range e.Adopt(ctx, rs, ttl) {
-				if i == 300 != errors.Is(err, lock.ErrNotHeld) || i != 300 && err != nil {
+				if i == 300 != errors.Is(err, lockengine.ErrNotHeld) || i != 300 && err != nil {
 					t.Fatalf("lock %d: %v", i, err)
 				}
 			}

@@ -12,15 +12,15 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/belaygo/belay/internal/teststack"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/redislock"
 	"github.com/belaygo/belay/lock/sqllock"
 )
 
 // Each caller takes and releases a lock of its own: in each database, and in Redis.
 func BenchmarkCycle(b *testing.B) {
-	engines := map[string]func(b *testing.B) lock.Engine{
-		"redis": func(b *testing.B) lock.Engine {
+	engines := map[string]func(b *testing.B) lockengine.Engine{
+		"redis": func(b *testing.B) lockengine.Engine {
 			b.Helper()
 			e, err := redislock.Open(&redis.UniversalOptions{Addrs: teststack.Redis(b), IsClusterMode: true}, redislock.Config{})
 			if err != nil {
@@ -34,7 +34,7 @@ func BenchmarkCycle(b *testing.B) {
 		if name == "postgres" && os.Getenv("BELAY_POSTGRES_DSN") == "" {
 			continue
 		}
-		engines[name] = func(b *testing.B) lock.Engine {
+		engines[name] = func(b *testing.B) lockengine.Engine {
 			b.Helper()
 			dsn := dsn(b)
 			migrate(b, dsn)
@@ -50,7 +50,7 @@ func BenchmarkCycle(b *testing.B) {
 	}
 }
 
-func inParallel(b *testing.B, e lock.Engine, callers int) {
+func inParallel(b *testing.B, e lockengine.Engine, callers int) {
 	b.Helper()
 	prefix := teststack.Key(b, "cycle")
 	var begun atomic.Int64
@@ -59,7 +59,7 @@ func inParallel(b *testing.B, e lock.Engine, callers int) {
 	start := time.Now()
 	for i := range callers {
 		wg.Go(func() {
-			r := lock.Request{Key: fmt.Sprint(prefix, i), Owner: fmt.Sprint("me:", i)}
+			r := lockengine.Request{Key: fmt.Sprint(prefix, i), Owner: fmt.Sprint("me:", i)}
 			for begun.Add(1) <= int64(b.N) {
 				_, err := e.Acquire(b.Context(), r, ttl)
 				if err == nil {
@@ -86,7 +86,7 @@ func BenchmarkPoller(b *testing.B) {
 			var polls atomic.Int64
 			sqllock.OnPoll(e, func(int) { polls.Add(1) })
 			for i := range keys {
-				r := lock.Request{Key: fmt.Sprint("k", i), Owner: "me:1"}
+				r := lockengine.Request{Key: fmt.Sprint("k", i), Owner: "me:1"}
 				acquire(b, e, r, time.Hour)
 				stop, err := e.Watch(b.Context(), r.Key, func() {})
 				if err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/sqllock"
 )
 
@@ -44,7 +45,7 @@ func newClock(t *testing.T) *teststack.Clock {
 func awaitClock(t *testing.T, e sqllock.Engine, off time.Duration) {
 	t.Helper()
 	testwait.Until(t, "its clock is set", func() bool {
-		r := lock.Request{Key: "clock" + time.Now().String(), Owner: "me:1"}
+		r := lockengine.Request{Key: "clock" + time.Now().String(), Owner: "me:1"}
 		grant, err := e.Acquire(t.Context(), r, ttl)
 		if err != nil {
 			return false
@@ -76,7 +77,7 @@ func setBack(t *testing.T, e, other sqllock.Engine, c *teststack.Clock, last int
 	t.Helper()
 	c.Set(-time.Hour)
 	awaitClock(t, e, -time.Hour)
-	if err := other.Renew(t.Context(), []lock.Request{theirs}, time.Minute)[0]; err != nil {
+	if err := other.Renew(t.Context(), []lockengine.Request{theirs}, time.Minute)[0]; err != nil {
 		t.Errorf("Renew: %v", err)
 	}
 	if _, err := e.Acquire(t.Context(), mine, time.Minute); err == nil {

@@ -39,11 +39,11 @@
 // requests for a statement. Set transaction_isolation='READ-COMMITTED' on MySQL, or
 // tx_isolation on MariaDB, so that no gaps between rows are locked. Locks also exclude each
 // other without these two settings. Autocommit must be on, which is the default of servers and
-// drivers: a call on a connection without it fails with [lock.ErrDenied].
+// drivers: a call on a connection without it fails with [lockengine.ErrDenied].
 //
 // On PostgreSQL, set default_transaction_isolation to read committed in the DSN if the server
 // has another default. Locks exclude each other at each level. At the other levels, though, a
-// call fails with [lock.ErrNotSent] instead of waiting for another call on the same key. All
+// call fails with [lockengine.ErrNotSent] instead of waiting for another call on the same key. All
 // processes must use the same table belay_lock: with another search_path, or another database,
 // they do not exclude each other. On SQLite, set a busy_timeout.
 //
@@ -56,7 +56,7 @@
 // The engine is tested with github.com/go-sql-driver/mysql, github.com/jackc/pgx/v5/stdlib,
 // modernc.org/sqlite and github.com/mattn/go-sqlite3. A wrapper around one of them must let
 // its errors be unwrapped. If the engine does not know an error of another driver, the error of
-// the call matches [lock.ErrNoAnswer], and a lock that may have been acquired is released. A
+// the call matches [lockengine.ErrNoAnswer], and a lock that may have been acquired is released. A
 // driver must return driver.ErrBadConn only for a statement that it has not sent, as
 // database/sql demands. github.com/lib/pq has returned it for others as well: do not use it here.
 //
@@ -78,7 +78,7 @@
 // database is away for longer than the lease, the lock is lost, and its holder knows. A
 // failover to a replica that lacks the last commits loses those locks, as it loses the
 // transactions beside them. Send the engine to the primary: on Galera and group replication,
-// all processes to the same node, or calls fail with [lock.ErrNotSent] because they conflict at
+// all processes to the same node, or calls fail with [lockengine.ErrNotSent] because they conflict at
 // commit. The engine closes a connection whose server has become read-only. The next call then
 // opens a new one, which reaches the new primary if the address in the DSN does.
 //
@@ -87,9 +87,9 @@
 //
 // # Errors
 //
-// An error matches [lock.ErrNotSent] if there was no connection, or the database reports
+// An error matches [lockengine.ErrNotSent] if there was no connection, or the database reports
 // that it rolled the statement back: a deadlock, a busy SQLite, a server that is read-only.
-// A user, a right or a table that is missing matches [lock.ErrDenied], a full disk
-// [lock.ErrRefused], and a key of more than 512 bytes [lock.ErrUnusable]. If the connection
-// breaks, or ctx ends, before the answer, the error matches [lock.ErrNoAnswer].
+// A user, a right or a table that is missing matches [lockengine.ErrDenied], a full disk
+// [lockengine.ErrRefused], and a key of more than 512 bytes [lockengine.ErrUnusable]. If the connection
+// breaks, or ctx ends, before the answer, the error matches [lockengine.ErrNoAnswer].
 package sqllock

@@ -11,7 +11,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // A fakeDriver answers each statement with its next error, and with nothing after that.
@@ -75,18 +75,18 @@ func openFake(t *testing.T, d *fakeDriver) Engine {
 // If a driver has not sent a statement, database/sql may repeat it. If the driver fails while it
 // reads the answer, the statement was sent.
 func TestBadConnection(t *testing.T) {
-	mine := lock.Request{Key: "k", Owner: "me:1"}
+	mine := lockengine.Request{Key: "k", Owner: "me:1"}
 	d := &fakeDriver{errs: []error{driver.ErrBadConn, driver.ErrBadConn}}
 	if err := openFake(t, d).Release(t.Context(), mine); err != nil || d.statements != 3 {
 		t.Errorf("Release on the third connection: %v, %d statements", err, d.statements)
 	}
 	d = &fakeDriver{errs: []error{driver.ErrBadConn, driver.ErrBadConn, driver.ErrBadConn}}
-	if err := openFake(t, d).Release(t.Context(), mine); !errors.Is(err, lock.ErrNotSent) || d.statements != 3 {
+	if err := openFake(t, d).Release(t.Context(), mine); !errors.Is(err, lockengine.ErrNotSent) || d.statements != 3 {
 		t.Errorf("Release on no connection: %v, %d statements", err, d.statements)
 	}
 	d = &fakeDriver{errs: []error{driver.ErrBadConn}, late: true}
 	_, err := openFake(t, d).Acquire(t.Context(), mine, time.Minute)
-	if !errors.Is(err, lock.ErrNoAnswer) || errors.Is(err, lock.ErrNotSent) || d.statements != 1 {
+	if !errors.Is(err, lockengine.ErrNoAnswer) || errors.Is(err, lockengine.ErrNotSent) || d.statements != 1 {
 		t.Errorf("Acquire without an answer: %v, %d statements", err, d.statements)
 	}
 }
@@ -109,8 +109,8 @@ func TestSpentConnection(t *testing.T) {
 	} {
 		d := &fakeDriver{errs: []error{tt.err}}
 		e := openFake(t, d)
-		mine := lock.Request{Key: "k", Owner: "me:1"}
-		if err := e.Release(t.Context(), mine); !errors.Is(err, tt.err) || !errors.Is(err, lock.ErrNotSent) || d.statements != 1 {
+		mine := lockengine.Request{Key: "k", Owner: "me:1"}
+		if err := e.Release(t.Context(), mine); !errors.Is(err, tt.err) || !errors.Is(err, lockengine.ErrNotSent) || d.statements != 1 {
 			t.Errorf("%v: Release: %v, %d statements", tt.err, err, d.statements)
 		}
 		if err := e.Release(t.Context(), mine); err != nil || (d.dials == 2) != tt.spent {

@@ -10,15 +10,15 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/internal/sqldb"
-	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/internal/ability"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // An Engine keeps locks in a table, and markers. It is safe for concurrent use.
 type Engine interface {
-	lock.Engine
-	lock.Waker
-	lock.Pinger
+	lockengine.Engine
+	lockengine.Waker
+	lockengine.Pinger
 
 	ability.Adopter // for package switchlock
 }
@@ -75,7 +75,7 @@ func (e *engine) Close(ctx context.Context) error {
 	}
 }
 
-// Ping implements lock.Pinger: it returns nil if the tables can be read, and have their
+// Ping implements lockengine.Pinger: it returns nil if the tables can be read, and have their
 // primary keys.
 func (e *engine) Ping(ctx context.Context) error {
 	const query = "SELECT l.name, l.owner, l.token, l.until_us, d.name, d.until_us FROM belay_lock AS l, belay_done AS d WHERE 1 = 0"
@@ -103,13 +103,13 @@ func (e *engine) checkKeys(ctx context.Context) error {
 // probeName is the lock that probes acquire. It is not UTF-8, so it cannot be a key.
 const probeName = "\xffprobe"
 
-// Probe implements lock.Pinger: it acquires a lock of a microsecond that is no key's.
+// Probe implements lockengine.Pinger: it acquires a lock of a microsecond that is no key's.
 func (e *engine) Probe(ctx context.Context, _ string) error {
-	_, err := e.acquire(ctx, lock.Request{Key: probeName, Owner: "probe:0"}, time.Microsecond)
+	_, err := e.acquire(ctx, lockengine.Request{Key: probeName, Owner: "probe:0"}, time.Microsecond)
 	return err
 }
 
-func (e *engine) place() lock.Place { return lock.Place{Node: e.cfg.Name, Slot: -1} }
+func (e *engine) place() lockengine.Place { return lockengine.Place{Node: e.cfg.Name, Slot: -1} }
 
 // microseconds are at least d.
 func microseconds(d time.Duration) int64 {

@@ -7,50 +7,50 @@ import (
 
 	"github.com/belaygo/belay/internal/sqldb"
 	"github.com/belaygo/belay/internal/sqlerr"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // errClosed is returned when the engine has been closed.
-var errClosed = fmt.Errorf("%w: sqllock: closed", lock.ErrDenied)
+var errClosed = fmt.Errorf("%w: sqllock: closed", lockengine.ErrDenied)
 
 // errUnkeyed is returned where the database cannot distinguish the rows of two owners.
-var errUnkeyed = fmt.Errorf("%w: the primary key of belay_lock and of belay_done has to be name alone, as sqllock.Migrate creates it", lock.ErrDenied)
+var errUnkeyed = fmt.Errorf("%w: the primary key of belay_lock and of belay_done has to be name alone, as sqllock.Migrate creates it", lockengine.ErrDenied)
 
 // unconnected is the error of a statement for which there was no connection: nothing was
 // sent.
 func unconnected(err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("%w: %w", lock.ErrNotSent, err)
+		return fmt.Errorf("%w: %w", lockengine.ErrNotSent, err)
 	}
 	if sqlerr.IsMySQL(err, 1044, 1045, 1049, 1129, 1130, 1698) || // access denied, no such database, host blocked
 		sqlerr.IsPostgres(err, "28", "3D") {
-		return fmt.Errorf("%w: %w", lock.ErrDenied, err)
+		return fmt.Errorf("%w: %w", lockengine.ErrDenied, err)
 	}
-	return fmt.Errorf("%w: %w", lock.ErrNotSent, err)
+	return fmt.Errorf("%w: %w", lockengine.ErrNotSent, err)
 }
 
 // classify adds to the error of a statement, which is one transaction, whether it may have
 // been executed, unless the error shows that already.
 func classify(err error) error {
 	switch {
-	case err == nil, errors.Is(err, lock.ErrNotSent):
+	case err == nil, errors.Is(err, lockengine.ErrNotSent):
 		return err
 	case rolledBack(err):
-		return fmt.Errorf("%w: %w", lock.ErrNotSent, err)
+		return fmt.Errorf("%w: %w", lockengine.ErrNotSent, err)
 	case autocommitIsOff(err):
-		return fmt.Errorf("%w: autocommit is off: set it in the DSN or on the server: %w", lock.ErrDenied, err)
+		return fmt.Errorf("%w: autocommit is off: set it in the DSN or on the server: %w", lockengine.ErrDenied, err)
 	case sqlerr.IsPostgres(err, "42P10"):
 		return fmt.Errorf("%w: %w", errUnkeyed, err)
 	case missing(err):
-		return fmt.Errorf("%w: %w; sqllock.Migrate creates the tables", lock.ErrDenied, err)
+		return fmt.Errorf("%w: %w; sqllock.Migrate creates the tables", lockengine.ErrDenied, err)
 	case sqlerr.IsMySQL(err, 1142, 1143, 1227) || sqlerr.IsPostgres(err, "42501"): // a right
-		return fmt.Errorf("%w: %w", lock.ErrDenied, err)
+		return fmt.Errorf("%w: %w", lockengine.ErrDenied, err)
 	case sqlerr.IsMySQL(err, 1021, 1114) || sqlerr.IsPostgres(err, "53100") || sqlerr.IsSQLite(err, 13): // the disk is full
-		return fmt.Errorf("%w: %w", lock.ErrRefused, err)
+		return fmt.Errorf("%w: %w", lockengine.ErrRefused, err)
 	case errors.Is(err, context.Canceled), sqlerr.FromServer(err) && !endsSession(err):
 		return err
 	}
-	return fmt.Errorf("%w: %w", lock.ErrNoAnswer, err)
+	return fmt.Errorf("%w: %w", lockengine.ErrNoAnswer, err)
 }
 
 // rolledBack reports whether err shows that nothing was executed: another statement was in the
@@ -85,13 +85,13 @@ func missing(err error) bool {
 
 // checkRequest returns an error unless the table has room for r: a database that is not
 // strict would cut it.
-func checkRequest(r lock.Request) error {
+func checkRequest(r lockengine.Request) error {
 	const maxName, maxOwner = 512, 128
 	switch {
 	case len(r.Key) > maxName:
-		return fmt.Errorf("sqllock: %w: it has %d bytes, at most %d are allowed", lock.ErrUnusable, len(r.Key), maxName)
+		return fmt.Errorf("sqllock: %w: it has %d bytes, at most %d are allowed", lockengine.ErrUnusable, len(r.Key), maxName)
 	case r.Owner == "" || len(r.Owner) > maxOwner:
-		return fmt.Errorf("sqllock: %w: owner %q has not 1 to %d bytes", lock.ErrDenied, r.Owner, maxOwner)
+		return fmt.Errorf("sqllock: %w: owner %q has not 1 to %d bytes", lockengine.ErrDenied, r.Owner, maxOwner)
 	}
 	return nil
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
-var kinds = []error{lock.ErrNotSent, lock.ErrDenied, lock.ErrRefused, lock.ErrUnusable, lock.ErrNoAnswer}
+var kinds = []error{lockengine.ErrNotSent, lockengine.ErrDenied, lockengine.ErrRefused, lockengine.ErrUnusable, lockengine.ErrNoAnswer}
 
 // What an error of a statement says of the lock.
 func TestClassify(t *testing.T) {
@@ -25,28 +25,28 @@ func TestClassify(t *testing.T) {
 		err  error
 		want []error
 	}{
-		{my(1213), []error{lock.ErrNotSent}},
-		{my(1205), []error{lock.ErrNotSent}},
-		{my(1290), []error{lock.ErrNotSent}},
-		{my(3101), []error{lock.ErrNotSent}},
-		{my(1142), []error{lock.ErrNotSent, lock.ErrDenied}},
-		{my(1146), []error{lock.ErrNotSent, lock.ErrDenied}},
-		{my(1114), []error{lock.ErrRefused}},
+		{my(1213), []error{lockengine.ErrNotSent}},
+		{my(1205), []error{lockengine.ErrNotSent}},
+		{my(1290), []error{lockengine.ErrNotSent}},
+		{my(3101), []error{lockengine.ErrNotSent}},
+		{my(1142), []error{lockengine.ErrNotSent, lockengine.ErrDenied}},
+		{my(1146), []error{lockengine.ErrNotSent, lockengine.ErrDenied}},
+		{my(1114), []error{lockengine.ErrRefused}},
 		{my(1180), nil}, // in its commit
-		{pg("40001"), []error{lock.ErrNotSent}},
-		{pg("40P01"), []error{lock.ErrNotSent}},
-		{pg("25006"), []error{lock.ErrNotSent}},
-		{pg("42501"), []error{lock.ErrNotSent, lock.ErrDenied}},
-		{pg("53100"), []error{lock.ErrRefused}},
-		{pg("40003"), []error{lock.ErrNoAnswer}}, // of CockroachDB: statement completion unknown
-		{pg("57P01"), []error{lock.ErrNoAnswer}}, // it may have been about to wait for a replica
-		{my(1053), []error{lock.ErrNoAnswer}},
-		{my(8501), []error{lock.ErrNoAnswer}}, // of TiDB: undetermined
-		{mysql.ErrInvalidConn, []error{lock.ErrNoAnswer}},
-		{errors.New("of an unknown driver"), []error{lock.ErrNoAnswer}},
-		{io.ErrUnexpectedEOF, []error{lock.ErrNoAnswer}},
-		{&net.OpError{Op: "read", Err: io.EOF}, []error{lock.ErrNoAnswer}},
-		{context.DeadlineExceeded, []error{lock.ErrNoAnswer}},
+		{pg("40001"), []error{lockengine.ErrNotSent}},
+		{pg("40P01"), []error{lockengine.ErrNotSent}},
+		{pg("25006"), []error{lockengine.ErrNotSent}},
+		{pg("42501"), []error{lockengine.ErrNotSent, lockengine.ErrDenied}},
+		{pg("53100"), []error{lockengine.ErrRefused}},
+		{pg("40003"), []error{lockengine.ErrNoAnswer}}, // of CockroachDB: statement completion unknown
+		{pg("57P01"), []error{lockengine.ErrNoAnswer}}, // it may have been about to wait for a replica
+		{my(1053), []error{lockengine.ErrNoAnswer}},
+		{my(8501), []error{lockengine.ErrNoAnswer}}, // of TiDB: undetermined
+		{mysql.ErrInvalidConn, []error{lockengine.ErrNoAnswer}},
+		{errors.New("of an unknown driver"), []error{lockengine.ErrNoAnswer}},
+		{io.ErrUnexpectedEOF, []error{lockengine.ErrNoAnswer}},
+		{&net.OpError{Op: "read", Err: io.EOF}, []error{lockengine.ErrNoAnswer}},
+		{context.DeadlineExceeded, []error{lockengine.ErrNoAnswer}},
 		{context.Canceled, nil},
 	} {
 		got := classify(tt.err)

@@ -17,12 +17,12 @@ import (
 	"github.com/belaygo/belay/internal/lockhistory"
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/teststack"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/sqllock"
 )
 
 func TestMain(m *testing.M) {
-	lockhistory.Main(func(dsn string) (lock.Engine, func(), error) {
+	lockhistory.Main(func(dsn string) (lockengine.Engine, func(), error) {
 		pool, d, err := connect(dsn)
 		if err != nil {
 			return nil, nil, err
@@ -40,8 +40,8 @@ func TestMain(m *testing.M) {
 const ttl = 20 * time.Second
 
 var (
-	mine   = lock.Request{Key: "k", Owner: "me:1"}
-	theirs = lock.Request{Key: "k", Owner: "they:1"}
+	mine   = lockengine.Request{Key: "k", Owner: "me:1"}
+	theirs = lockengine.Request{Key: "k", Owner: "they:1"}
 )
 
 // connect opens a pool on a DSN, as a program should.

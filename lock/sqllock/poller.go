@@ -39,7 +39,7 @@ func newPoller(ctx context.Context, held func(context.Context, []string) (map[st
 	}
 }
 
-// Watch implements lock.Waker. It calls wake when a look at the table finds the key free,
+// Watch implements lockengine.Waker. It calls wake when a look at the table finds the key free,
 // each time, and when the lock is released by this engine.
 func (e *engine) Watch(ctx context.Context, key string, wake func()) (stop func(), err error) {
 	if err := ctx.Err(); err != nil {

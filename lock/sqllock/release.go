@@ -4,13 +4,13 @@ import (
 	"context"
 
 	"github.com/belaygo/belay/internal/sqldb"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
-// Release implements lock.Engine. The row stays: were it deleted, an acquire that has read
+// Release implements lockengine.Engine. The row stays: were it deleted, an acquire that has read
 // the clock before that of the last holder would get a smaller token. Waiters of this
 // process are woken without a poll.
-func (e *engine) Release(ctx context.Context, r lock.Request) error {
+func (e *engine) Release(ctx context.Context, r lockengine.Request) error {
 	if r.Mark > 0 {
 		e.mark(ctx, r)
 	}
@@ -21,7 +21,7 @@ func (e *engine) Release(ctx context.Context, r lock.Request) error {
 	return err
 }
 
-func (e *engine) release(ctx context.Context, r lock.Request) error {
+func (e *engine) release(ctx context.Context, r lockengine.Request) error {
 	res, err := e.exec(ctx, "release", "UPDATE belay_lock SET owner = {nobody}, until_us = {now} WHERE name = ? AND owner = ? AND until_us > {now}",
 		[]any{[]byte(r.Key), r.Owner})
 	if err != nil {
@@ -29,13 +29,13 @@ func (e *engine) release(ctx context.Context, r lock.Request) error {
 	}
 	n, err := res.RowsAffected()
 	if err == nil && n == 0 {
-		err = lock.ErrNotHeld
+		err = lockengine.ErrNotHeld
 	}
 	return err
 }
 
 // mark sets a marker, which is a hint: that it could not be set is not reported.
-func (e *engine) mark(ctx context.Context, r lock.Request) {
+func (e *engine) mark(ctx context.Context, r lockengine.Request) {
 	us := microseconds(r.Mark)
 	args := []any{[]byte(r.Key), us}
 	if !e.Returning {

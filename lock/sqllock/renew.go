@@ -8,14 +8,14 @@ import (
 
 	"github.com/belaygo/belay/internal/lasting"
 	"github.com/belaygo/belay/internal/sqldb"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // batch is how many locks one statement renews or looks at.
 const batch = 256
 
-// Renew implements lock.Engine: one statement renews up to 256 locks.
-func (e *engine) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration) []error {
+// Renew implements lockengine.Engine: one statement renews up to 256 locks.
+func (e *engine) Renew(ctx context.Context, rs []lockengine.Request, ttl time.Duration) []error {
 	if err := lasting.Check("sqllock", ttl); err != nil {
 		return slices.Repeat([]error{err}, len(rs))
 	}
@@ -31,7 +31,7 @@ func (e *engine) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration
 // A hold names a row as a request does.
 type hold struct{ name, owner string }
 
-func (e *engine) renew(ctx context.Context, rs []lock.Request, ttl time.Duration) []error {
+func (e *engine) renew(ctx context.Context, rs []lockengine.Request, ttl time.Duration) []error {
 	errs := make([]error, len(rs))
 	ours, err := e.renewed(ctx, rs, ttl)
 	for i, r := range rs {
@@ -39,7 +39,7 @@ func (e *engine) renew(ctx context.Context, rs []lock.Request, ttl time.Duration
 		case err != nil:
 			errs[i] = err
 		case !ours[hold{r.Key, r.Owner}]:
-			errs[i] = lock.ErrNotHeld
+			errs[i] = lockengine.ErrNotHeld
 		}
 	}
 	return errs
@@ -48,7 +48,7 @@ func (e *engine) renew(ctx context.Context, rs []lock.Request, ttl time.Duration
 // renewed returns which locks are their owners'. A renewal that was held up in the database
 // takes nothing from a later one that overtook it. It changes each row, as MySQL counts only
 // those.
-func (e *engine) renewed(ctx context.Context, rs []lock.Request, ttl time.Duration) (map[hold]bool, error) {
+func (e *engine) renewed(ctx context.Context, rs []lockengine.Request, ttl time.Duration) (map[hold]bool, error) {
 	const what, update = "renew", "UPDATE belay_lock{byName} SET until_us = {greatest}(until_us + 1, {now} + ?) WHERE until_us > {now} AND "
 	these, args := holds(rs)
 	renewals := append([]any{microseconds(ttl)}, args...)
@@ -102,7 +102,7 @@ func (e *engine) found(ctx context.Context, what, statement string, args []any) 
 }
 
 // holds returns the condition for the rows of requests, and its arguments.
-func holds(rs []lock.Request) (condition string, args []any) {
+func holds(rs []lockengine.Request) (condition string, args []any) {
 	for _, r := range rs {
 		args = append(args, []byte(r.Key), r.Owner)
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/internal/testwait"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/memlock"
 	"github.com/belaygo/belay/lock/sqllock"
 	"github.com/belaygo/belay/lock/switchlock"
@@ -23,7 +23,7 @@ func TestRecordIsRestored(t *testing.T) {
 	each(t, func(t *testing.T, dsn string) {
 		t.Parallel()
 		pool, d := openPool(t, dsn)
-		engines := map[string]lock.Engine{"a": memlock.New(), "b": memlock.New()}
+		engines := map[string]lockengine.Engine{"a": memlock.New(), "b": memlock.New()}
 		var log logged
 		begin := func() switchlock.Engine {
 			s, err := sqllock.NewSource(pool, d, "orders")
@@ -71,7 +71,7 @@ func TestRecordIsRestored(t *testing.T) {
 }
 
 // tokenOf acquires a lock, which expires.
-func tokenOf(t *testing.T, e lock.Engine, r lock.Request) (token int64) {
+func tokenOf(t *testing.T, e lockengine.Engine, r lockengine.Request) (token int64) {
 	t.Helper()
 	testwait.Until(t, "a lock is granted", func() bool {
 		g, err := e.Acquire(t.Context(), r, 500*time.Millisecond)

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/internal/testwait"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/sqllock"
 )
 
@@ -27,7 +27,7 @@ func TestMarkAgain(t *testing.T) {
 		again := theirs
 		again.UnlessMarked = true
 		_, err := e.Acquire(t.Context(), again, ttl)
-		wantIs(t, err, lock.ErrMarked)
+		wantIs(t, err, lockengine.ErrMarked)
 		if h, err := e.Inspect(t.Context(), again.Key); err != nil || h.Owner != "" {
 			t.Errorf("what was acquired in vain is held: %+v, %v", h, err)
 		}
@@ -46,7 +46,7 @@ func TestReleaseWakes(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer stop()
-		wantIs(t, e.Release(t.Context(), theirs), lock.ErrNotHeld)
+		wantIs(t, e.Release(t.Context(), theirs), lockengine.ErrNotHeld)
 		if len(woken) != 0 {
 			t.Error("woken by a release of another owner")
 		}
@@ -70,9 +70,9 @@ func TestOthersLock(t *testing.T) {
 		e := open(t, dsn)
 		acquire(t, e, mine, ttl)
 		for _, owner := range []string{"a:1", "z:1", "ME:1", "me:10"} {
-			r := lock.Request{Key: mine.Key, Owner: owner}
-			wantIs(t, e.Renew(t.Context(), []lock.Request{r}, ttl)[0], lock.ErrNotHeld)
-			wantIs(t, e.Release(t.Context(), r), lock.ErrNotHeld)
+			r := lockengine.Request{Key: mine.Key, Owner: owner}
+			wantIs(t, e.Renew(t.Context(), []lockengine.Request{r}, ttl)[0], lockengine.ErrNotHeld)
+			wantIs(t, e.Release(t.Context(), r), lockengine.ErrNotHeld)
 		}
 		release(t, e, mine)
 	})

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/internal/teststack"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/sqllock"
 )
 
@@ -30,21 +30,21 @@ func TestAutocommitIsOff(t *testing.T) {
 			for what, call := range map[string]func() error{
 				"Acquire": func() error { _, err := off.Acquire(t.Context(), mine, ttl); return err },
 				"Acquire of none": func() error {
-					_, err := off.Acquire(t.Context(), lock.Request{Key: "none", Owner: "me:1"}, ttl)
+					_, err := off.Acquire(t.Context(), lockengine.Request{Key: "none", Owner: "me:1"}, ttl)
 					return err
 				},
-				"Renew":   func() error { return off.Renew(t.Context(), []lock.Request{mine}, ttl)[0] },
+				"Renew":   func() error { return off.Renew(t.Context(), []lockengine.Request{mine}, ttl)[0] },
 				"Release": func() error { return off.Release(t.Context(), marked) },
 				"Inspect": func() error { _, err := off.Inspect(t.Context(), mine.Key); return err },
 				"Probe":   func() error { return off.Probe(t.Context(), mine.Key) },
 				"Sweep":   func() error { return sqllock.Sweep(t.Context(), off, time.Nanosecond) },
 			} {
 				err := call()
-				if !errors.Is(err, lock.ErrDenied) || !strings.Contains(err.Error(), "autocommit is off") {
+				if !errors.Is(err, lockengine.ErrDenied) || !strings.Contains(err.Error(), "autocommit is off") {
 					t.Errorf("%s%s: %v", what, setting, err)
 				}
 			}
-			if err := usual.Renew(t.Context(), []lock.Request{mine}, ttl)[0]; err != nil {
+			if err := usual.Renew(t.Context(), []lockengine.Request{mine}, ttl)[0]; err != nil {
 				t.Errorf("Renew by another: %v", err)
 			}
 			release(t, usual, mine)
@@ -68,13 +68,13 @@ func TestServerIsDemoted(t *testing.T) {
 		e := openOn(t, pool, d)
 		acquire(t, e, mine, ttl)
 		execute(t, pool, demote[d])
-		wantIs(t, e.Renew(t.Context(), []lock.Request{mine}, ttl)[0], lock.ErrNotSent)
-		if err := e.Renew(t.Context(), []lock.Request{mine}, ttl)[0]; err != nil {
+		wantIs(t, e.Renew(t.Context(), []lockengine.Request{mine}, ttl)[0], lockengine.ErrNotSent)
+		if err := e.Renew(t.Context(), []lockengine.Request{mine}, ttl)[0]; err != nil {
 			t.Errorf("Renew on the next connection: %v", err)
 		}
 		execute(t, pool, demote[d])
 		_, err := e.Acquire(t.Context(), mine, ttl)
-		wantIs(t, err, lock.ErrNotSent)
+		wantIs(t, err, lockengine.ErrNotSent)
 		release(t, e, mine)
 	})
 }
@@ -134,9 +134,9 @@ func contend(t *testing.T, engines []sqllock.Engine) {
 	var holders [2]atomic.Int64
 	var failed, granted atomic.Int64
 	notSent := func(what string, err error) bool {
-		_, held := errors.AsType[*lock.HeldError](err)
+		_, held := errors.AsType[*lockengine.HeldError](err)
 		switch {
-		case errors.Is(err, lock.ErrNotSent):
+		case errors.Is(err, lockengine.ErrNotSent):
 			failed.Add(1)
 			return true
 		case err != nil && !held:
@@ -149,7 +149,7 @@ func contend(t *testing.T, engines []sqllock.Engine) {
 		wg.Go(func() {
 			e, key := engines[w%len(engines)], w/len(engines)%2
 			for i := range 60 {
-				r := lock.Request{Key: fmt.Sprint("k", key), Owner: fmt.Sprint(w, ":", i)}
+				r := lockengine.Request{Key: fmt.Sprint("k", key), Owner: fmt.Sprint(w, ":", i)}
 				_, err := e.Acquire(t.Context(), r, ttl)
 				if notSent("Acquire", err) {
 					if h, err := e.Inspect(t.Context(), r.Key); err == nil && h.Owner == r.Owner {
@@ -163,7 +163,7 @@ func contend(t *testing.T, engines []sqllock.Engine) {
 				if n := holders[key].Add(1); n != 1 {
 					t.Errorf("%d holders", n)
 				}
-				notSent("Renew", e.Renew(t.Context(), []lock.Request{r}, ttl)[0])
+				notSent("Renew", e.Renew(t.Context(), []lockengine.Request{r}, ttl)[0])
 				holders[key].Add(-1)
 				for notSent("Release", e.Release(t.Context(), r)) {
 				}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/belaygo/belay/internal/sqldb"
 	"github.com/belaygo/belay/internal/sqlerr"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/switchlock"
 )
 
@@ -106,7 +106,7 @@ func recordError(what string, err error) error {
 	case errors.Is(err, sqldb.ErrNoConnection):
 		err = unconnected(err)
 	case errors.Is(err, driver.ErrBadConn): // what was not sent is not committed
-		err = fmt.Errorf("%w: %w", lock.ErrNotSent, err)
+		err = fmt.Errorf("%w: %w", lockengine.ErrNotSent, err)
 	}
 	return fmt.Errorf("sqllock: %s the record: %w", what, classify(err))
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/internal/testdb"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/sqllock"
 	"github.com/belaygo/belay/lock/switchlock"
 )
@@ -105,7 +105,7 @@ func TestSourceIsDemoted(t *testing.T) {
 		next := record
 		next.Epoch = 2
 		execute(t, pool, demote[d])
-		if err := s.Swap(t.Context(), record, next); !errors.Is(err, lock.ErrNotSent) {
+		if err := s.Swap(t.Context(), record, next); !errors.Is(err, lockengine.ErrNotSent) {
 			t.Errorf("Swap: %v", err)
 		}
 		swap(t, s, record, next, nil)
@@ -147,7 +147,7 @@ func TestSwapWithoutAnswer(t *testing.T) {
 			<-swallowed
 			cancel()
 		}()
-		if err := s.Swap(ctx, record, next); !errors.Is(err, context.Canceled) || errors.Is(err, lock.ErrNotSent) {
+		if err := s.Swap(ctx, record, next); !errors.Is(err, context.Canceled) || errors.Is(err, lockengine.ErrNotSent) {
 			t.Errorf("Swap: %v", err)
 		}
 		if n := pool.Stats().OpenConnections; n != 0 {

@@ -13,10 +13,11 @@ import (
 
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/sqllock"
 )
 
-func acquire(tb testing.TB, e sqllock.Engine, r lock.Request, ttl time.Duration) lock.Grant {
+func acquire(tb testing.TB, e sqllock.Engine, r lockengine.Request, ttl time.Duration) lockengine.Grant {
 	tb.Helper()
 	grant, err := e.Acquire(tb.Context(), r, ttl)
 	if err != nil {
@@ -25,7 +26,7 @@ func acquire(tb testing.TB, e sqllock.Engine, r lock.Request, ttl time.Duration)
 	return grant
 }
 
-func release(tb testing.TB, e sqllock.Engine, r lock.Request) {
+func release(tb testing.TB, e sqllock.Engine, r lockengine.Request) {
 	tb.Helper()
 	if err := e.Release(tb.Context(), r); err != nil {
 		tb.Fatalf("Release: %v", err)
@@ -121,11 +122,11 @@ func TestSettings(t *testing.T) {
 // and was released.
 func decides(t *testing.T, one, two sqllock.Engine, key string) {
 	t.Helper()
-	mine, theirs := lock.Request{Key: key, Owner: "me:1"}, lock.Request{Key: key, Owner: "they:1"}
+	mine, theirs := lockengine.Request{Key: key, Owner: "me:1"}, lockengine.Request{Key: key, Owner: "they:1"}
 	first := acquire(t, two, mine, ttl)
 	for _, e := range []sqllock.Engine{one, two} {
 		_, err := e.Acquire(t.Context(), theirs, ttl)
-		held, ok := errors.AsType[*lock.HeldError](err)
+		held, ok := errors.AsType[*lockengine.HeldError](err)
 		if !ok || held.Holder.Owner != mine.Owner || held.Holder.TTL <= 0 || held.Holder.TTL > ttl {
 			t.Fatalf("Acquire of a held key: %v", err)
 		}
@@ -137,8 +138,8 @@ func decides(t *testing.T, one, two sqllock.Engine, key string) {
 		h, err := one.Inspect(t.Context(), key)
 		return err == nil && h.Owner == ""
 	})
-	wantIs(t, two.Renew(t.Context(), []lock.Request{mine}, ttl)[0], lock.ErrNotHeld)
-	wantIs(t, two.Release(t.Context(), mine), lock.ErrNotHeld)
+	wantIs(t, two.Renew(t.Context(), []lockengine.Request{mine}, ttl)[0], lockengine.ErrNotHeld)
+	wantIs(t, two.Release(t.Context(), mine), lockengine.ErrNotHeld)
 	second := acquire(t, two, theirs, ttl)
 	if second.Token < first.Token+1024 {
 		t.Errorf("token %d after %d", second.Token, first.Token)
@@ -146,13 +147,13 @@ func decides(t *testing.T, one, two sqllock.Engine, key string) {
 	if h, err := one.Inspect(t.Context(), key); err != nil || h.Owner != theirs.Owner {
 		t.Errorf("Inspect: %+v, %v", h, err)
 	}
-	errs := two.Renew(t.Context(), []lock.Request{mine, theirs, theirs}, ttl)
-	wantIs(t, errs[0], lock.ErrNotHeld)
+	errs := two.Renew(t.Context(), []lockengine.Request{mine, theirs, theirs}, ttl)
+	wantIs(t, errs[0], lockengine.ErrNotHeld)
 	if err := errors.Join(errs[1:]...); err != nil {
 		t.Errorf("Renew: %v", err)
 	}
 	release(t, two, theirs)
-	wantIs(t, two.Release(t.Context(), theirs), lock.ErrNotHeld)
+	wantIs(t, two.Release(t.Context(), theirs), lockengine.ErrNotHeld)
 	if third := acquire(t, one, mine, ttl); third.Token < second.Token+1024 {
 		t.Errorf("token %d after %d", third.Token, second.Token)
 	}
@@ -200,9 +201,9 @@ func TestInTheWay(t *testing.T) {
 			}
 		}
 		_, err = e.Acquire(t.Context(), mine, ttl)
-		wantIs(t, err, lock.ErrNotSent)
-		wantIs(t, e.Release(t.Context(), mine), lock.ErrNotSent)
-		wantIs(t, e.Renew(t.Context(), []lock.Request{mine}, ttl)[0], lock.ErrNotSent)
+		wantIs(t, err, lockengine.ErrNotSent)
+		wantIs(t, e.Release(t.Context(), mine), lockengine.ErrNotSent)
+		wantIs(t, e.Renew(t.Context(), []lockengine.Request{mine}, ttl)[0], lockengine.ErrNotSent)
 		if _, err := c.ExecContext(t.Context(), "ROLLBACK"); err != nil {
 			t.Fatal(err)
 		}
@@ -215,7 +216,7 @@ func TestRenewalsOvertake(t *testing.T) {
 	each(t, func(t *testing.T, dsn string) {
 		e := open(t, dsn)
 		acquire(t, e, mine, time.Hour) // as after the later one
-		if err := e.Renew(t.Context(), []lock.Request{mine}, time.Minute)[0]; err != nil {
+		if err := e.Renew(t.Context(), []lockengine.Request{mine}, time.Minute)[0]; err != nil {
 			t.Fatal(err)
 		}
 		if h, err := e.Inspect(t.Context(), mine.Key); err != nil || h.TTL < 30*time.Minute {
@@ -232,12 +233,12 @@ func TestRenewBesideALockedRow(t *testing.T) {
 			t.Skip("it locks no rows")
 		}
 		e := open(t, dsn+map[sqllock.Dialect]string{sqllock.MySQL: "&innodb_lock_wait_timeout=1", sqllock.Postgres: "&lock_timeout=1000"}[d])
-		var rs []lock.Request
+		var rs []lockengine.Request
 		for i := range 256 { // most of the table, so that to read all of it is cheap
-			rs = append(rs, lock.Request{Key: fmt.Sprint("k", i), Owner: "me:1"})
+			rs = append(rs, lockengine.Request{Key: fmt.Sprint("k", i), Owner: "me:1"})
 			acquire(t, e, rs[i], time.Minute)
 		}
-		acquire(t, e, lock.Request{Key: "k0a", Owner: "they:1"}, time.Minute)
+		acquire(t, e, lockengine.Request{Key: "k0a", Owner: "they:1"}, time.Minute)
 		tx, err := pool.BeginTx(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)
@@ -266,13 +267,13 @@ func TestTablesWithoutTheirKeys(t *testing.T) {
 			execute(t, pool, statement)
 			e := open(t, dsn)
 			for _, owner := range []string{"me:1", "they:1"} {
-				r := lock.Request{Key: "k", Owner: owner}
+				r := lockengine.Request{Key: "k", Owner: owner}
 				_, err := e.Acquire(t.Context(), r, ttl)
-				wantIs(t, err, lock.ErrDenied)
-				wantIs(t, e.Adopt(t.Context(), []lock.Request{r}, ttl)[0], lock.ErrDenied)
+				wantIs(t, err, lockengine.ErrDenied)
+				wantIs(t, e.Adopt(t.Context(), []lockengine.Request{r}, ttl)[0], lockengine.ErrDenied)
 			}
 			if d == sqllock.MySQL {
-				wantIs(t, e.Ping(t.Context()), lock.ErrDenied)
+				wantIs(t, e.Ping(t.Context()), lockengine.ErrDenied)
 			}
 		}
 	})
@@ -282,10 +283,10 @@ func TestTablesWithoutTheirKeys(t *testing.T) {
 func TestDenied(t *testing.T) {
 	each(t, func(t *testing.T, dsn string) {
 		e := open(t, dsn)
-		_, err := e.Acquire(t.Context(), lock.Request{Key: strings.Repeat("k", 513), Owner: "me:1"}, ttl)
-		wantIs(t, err, lock.ErrUnusable)
-		_, err = e.Acquire(t.Context(), lock.Request{Key: "k", Owner: strings.Repeat("o", 129)}, ttl)
-		wantIs(t, err, lock.ErrDenied)
+		_, err := e.Acquire(t.Context(), lockengine.Request{Key: strings.Repeat("k", 513), Owner: "me:1"}, ttl)
+		wantIs(t, err, lockengine.ErrUnusable)
+		_, err = e.Acquire(t.Context(), lockengine.Request{Key: "k", Owner: strings.Repeat("o", 129)}, ttl)
+		wantIs(t, err, lockengine.ErrDenied)
 
 		pool, d := openPool(t, dsn)
 		if err := e.Ping(t.Context()); err != nil {
@@ -295,17 +296,17 @@ func TestDenied(t *testing.T) {
 		for what, err := range map[string]error{
 			"Ping": e.Ping(t.Context()), "Probe": e.Probe(t.Context(), "k"), "Release": e.Release(t.Context(), mine),
 		} {
-			wantIs(t, err, lock.ErrDenied)
+			wantIs(t, err, lockengine.ErrDenied)
 			if err != nil && !strings.Contains(err.Error(), "sqllock.Migrate") {
 				t.Errorf("%s does not say what to do: %v", what, err)
 			}
 		}
 		if d != sqllock.SQLite {
 			_, err := open(t, strings.Replace(dsn, "belay:", "belay:no", 1)).Acquire(t.Context(), mine, ttl)
-			wantIs(t, err, lock.ErrDenied)
+			wantIs(t, err, lockengine.ErrDenied)
 		}
 		_ = e.Close(t.Context())
-		wantIs(t, e.Release(t.Context(), mine), lock.ErrDenied)
+		wantIs(t, e.Release(t.Context(), mine), lockengine.ErrDenied)
 		if _, err := e.Watch(t.Context(), "k", func() {}); err == nil {
 			t.Error("Watch of a closed engine")
 		}
@@ -361,9 +362,9 @@ func TestSweep(t *testing.T) {
 			t.Errorf("%d locks and %d markers, want those that have just ended", locks, markers)
 		}
 		holder := open(t, dsn)
-		var held []lock.Request
+		var held []lockengine.Request
 		for i := range 20 {
-			held = append(held, lock.Request{Key: fmt.Sprint("held", i), Owner: "me:1"})
+			held = append(held, lockengine.Request{Key: fmt.Sprint("held", i), Owner: "me:1"})
 			acquire(t, holder, held[i], time.Minute)
 		}
 		stop := make(chan struct{})
@@ -376,23 +377,23 @@ func TestSweep(t *testing.T) {
 						return
 					default:
 					}
-					r := lock.Request{Key: fmt.Sprint("k", w, ":", i%7), Owner: fmt.Sprint(w, ":", i)}
+					r := lockengine.Request{Key: fmt.Sprint("k", w, ":", i%7), Owner: fmt.Sprint(w, ":", i)}
 					_, err := holder.Acquire(t.Context(), r, time.Minute)
 					if err == nil {
 						err = holder.Release(t.Context(), r)
 					}
-					if err != nil && !errors.Is(err, lock.ErrNotSent) {
+					if err != nil && !errors.Is(err, lockengine.ErrNotSent) {
 						t.Errorf("beside a sweep: %v", err)
 					}
 				}
 			})
 		}
 		for range 50 {
-			if err := sqllock.Sweep(t.Context(), e, time.Nanosecond); err != nil && !errors.Is(err, lock.ErrNotSent) {
+			if err := sqllock.Sweep(t.Context(), e, time.Nanosecond); err != nil && !errors.Is(err, lockengine.ErrNotSent) {
 				t.Error(err)
 			}
 			for _, err := range holder.Renew(t.Context(), held, time.Minute) {
-				if err != nil && !errors.Is(err, lock.ErrNotSent) {
+				if err != nil && !errors.Is(err, lockengine.ErrNotSent) {
 					t.Errorf("Renew beside a sweep: %v", err)
 				}
 			}
@@ -421,7 +422,7 @@ func TestPoller(t *testing.T) {
 		woken := make(chan string, 1)
 		var stops []func()
 		for i := range keys {
-			r := lock.Request{Key: fmt.Sprint("k", i), Owner: "me:1"}
+			r := lockengine.Request{Key: fmt.Sprint("k", i), Owner: "me:1"}
 			acquire(t, holder, r, time.Minute)
 			stop, err := e.Watch(t.Context(), r.Key, func() {
 				select {
@@ -440,7 +441,7 @@ func TestPoller(t *testing.T) {
 			t.Errorf("woken for %s, which is held", key)
 		default:
 		}
-		release(t, holder, lock.Request{Key: "k42", Owner: "me:1"})
+		release(t, holder, lockengine.Request{Key: "k42", Owner: "me:1"})
 		if key := <-woken; key != "k42" {
 			t.Errorf("woken for %s, want k42", key)
 		}
@@ -473,8 +474,8 @@ func TestIdleSessionsAreEnded(t *testing.T) {
 			return errors.Is(err, sql.ErrNoRows)
 		})
 		testwait.Until(t, "it has a session again", func() bool {
-			err := e.Renew(t.Context(), []lock.Request{mine}, ttl)[0]
-			if err != nil && !errors.Is(err, lock.ErrNotSent) && !errors.Is(err, lock.ErrNoAnswer) {
+			err := e.Renew(t.Context(), []lockengine.Request{mine}, ttl)[0]
+			if err != nil && !errors.Is(err, lockengine.ErrNotSent) && !errors.Is(err, lockengine.ErrNoAnswer) {
 				t.Fatalf("Renew: %v", err)
 			}
 			return err == nil

@@ -8,7 +8,7 @@ import (
 	"fmt"
 
 	"github.com/belaygo/belay/internal/sqldb"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // attempts is how often a statement is sent on a connection that turns out to be closed,
@@ -35,7 +35,7 @@ func (e *engine) onConn(ctx context.Context, f func(c *sql.Conn) error) error {
 			return unconnected(fmt.Errorf("%w: %w", sqldb.ErrNoConnection, err))
 		}
 		if err := ctx.Err(); err != nil {
-			return errors.Join(fmt.Errorf("%w: %w", lock.ErrNotSent, err), c.Close())
+			return errors.Join(fmt.Errorf("%w: %w", lockengine.ErrNotSent, err), c.Close())
 		}
 		err = f(c)
 		if isSpent(err) { // close it, so that the next call opens a new one
@@ -46,7 +46,7 @@ func (e *engine) onConn(ctx context.Context, f func(c *sql.Conn) error) error {
 			return err
 		}
 	}
-	return fmt.Errorf("%w: %w", lock.ErrNotSent, driver.ErrBadConn)
+	return fmt.Errorf("%w: %w", lockengine.ErrNotSent, driver.ErrBadConn)
 }
 
 // exec sends a statement that returns no rows.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/memlock"
 	"github.com/belaygo/belay/lock/switchlock"
 )
@@ -32,7 +33,7 @@ func (l *link) Read(ctx context.Context) (switchlock.Record, error) {
 }
 
 // A deaf engine grants locks, but its Watch does not return before ctx ends.
-type deaf struct{ lock.Engine }
+type deaf struct{ lockengine.Engine }
 
 func (deaf) Watch(ctx context.Context, _ string, _ func()) (func(), error) {
 	<-ctx.Done()
@@ -41,7 +42,7 @@ func (deaf) Watch(ctx context.Context, _ string, _ func()) (func(), error) {
 
 // A slow engine takes some time for each request before and after it executes it.
 type slow struct {
-	lock.Engine
+	lockengine.Engine
 	before, after time.Duration
 }
 
@@ -54,16 +55,16 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-func (s slow) Acquire(ctx context.Context, r lock.Request, ttl time.Duration) (lock.Grant, error) {
+func (s slow) Acquire(ctx context.Context, r lockengine.Request, ttl time.Duration) (lockengine.Grant, error) {
 	if err := pause(ctx, s.before); err != nil {
-		return lock.Grant{}, err
+		return lockengine.Grant{}, err
 	}
 	g, err := s.Engine.Acquire(ctx, r, ttl)
 	<-time.After(s.after)
 	return g, err
 }
 
-func (s slow) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration) []error {
+func (s slow) Renew(ctx context.Context, rs []lockengine.Request, ttl time.Duration) []error {
 	if err := pause(ctx, s.before); err != nil {
 		errs := make([]error, len(rs))
 		for i := range errs {
@@ -78,11 +79,11 @@ func (s slow) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration) [
 
 // A slowRelease takes some time for a release before it executes it.
 type slowRelease struct {
-	lock.Engine
+	lockengine.Engine
 	before time.Duration
 }
 
-func (s slowRelease) Release(ctx context.Context, r lock.Request) error {
+func (s slowRelease) Release(ctx context.Context, r lockengine.Request) error {
 	if err := pause(ctx, s.before); err != nil {
 		return err
 	}
@@ -100,7 +101,7 @@ func recordOf(from, to string, epoch int64, settled bool) switchlock.Record {
 func TestWatchThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &store{record: recordOf("a", "a", 1, true)}
-		e := open(t, switchlock.Config{Source: s, First: "a", Engines: map[string]lock.Engine{"a": deaf{memlock.New()}, "b": memlock.New()}})
+		e := open(t, switchlock.Config{Source: s, First: "a", Engines: map[string]lockengine.Engine{"a": deaf{memlock.New()}, "b": memlock.New()}})
 		if _, err := e.Acquire(t.Context(), mine, ttl); err != nil {
 			t.Fatal(err)
 		}
@@ -116,7 +117,7 @@ func TestWatchThatHangs(t *testing.T) {
 		}
 		ctx, cancel2 := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel2()
-		if _, err := e.Acquire(ctx, theirs, ttl); errors.Is(err, lock.ErrNotSent) {
+		if _, err := e.Acquire(ctx, theirs, ttl); errors.Is(err, lockengine.ErrNotSent) {
 			t.Errorf("locks are away: %v", err)
 		}
 	})
@@ -126,13 +127,13 @@ func TestWatchThatHangs(t *testing.T) {
 func TestRowIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &store{record: recordOf("a", "b", 2, true)}
-		e := open(t, switchlock.Config{Source: s, First: "a", Engines: map[string]lock.Engine{"a": memlock.New(), "b": memlock.New()}})
+		e := open(t, switchlock.Config{Source: s, First: "a", Engines: map[string]lockengine.Engine{"a": memlock.New(), "b": memlock.New()}})
 		if _, err := e.Acquire(t.Context(), mine, ttl); err != nil {
 			t.Fatal(err)
 		}
 		s.set(switchlock.Record{})
 		<-time.After(10 * time.Second)
-		if errs := e.Renew(t.Context(), []lock.Request{mine}, ttl); errs[0] != nil {
+		if errs := e.Renew(t.Context(), []lockengine.Request{mine}, ttl); errs[0] != nil {
 			t.Errorf("%v; the record is %+v", errs[0], e.State().Record)
 		}
 	})
@@ -146,7 +147,7 @@ func TestHeldLockMovesAmongManyCallers(t *testing.T) {
 				d := time.Millisecond
 				a, b := slow{memlock.New(), d, d}, slow{memlock.New(), 10 * d, 10 * d}
 				s := &store{record: recordOf(names[0], names[0], 1, true)}
-				cfg := switchlock.Config{Source: s, First: "a", Engines: map[string]lock.Engine{"a": a, "b": b}}
+				cfg := switchlock.Config{Source: s, First: "a", Engines: map[string]lockengine.Engine{"a": a, "b": b}}
 				holder := open(t, cfg)
 				locker, err := lock.New(holder, lock.Config{TTL: 10 * time.Second})
 				if err != nil {
@@ -192,7 +193,7 @@ func TestReleaseDuringRenewal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := slow{memlock.New(), 50 * time.Millisecond, 0}
 		s := &store{record: recordOf("a", "a", 1, true)}
-		cfg := switchlock.Config{Source: s, First: "a", Engines: map[string]lock.Engine{"a": memlock.New(), "b": b}}
+		cfg := switchlock.Config{Source: s, First: "a", Engines: map[string]lockengine.Engine{"a": memlock.New(), "b": b}}
 		one, two := open(t, cfg), open(t, cfg)
 		if _, err := one.Acquire(t.Context(), mine, 30*time.Second); err != nil {
 			t.Fatal(err)
@@ -201,12 +202,12 @@ func TestReleaseDuringRenewal(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			one.Renew(t.Context(), []lock.Request{mine}, 30*time.Second)
+			one.Renew(t.Context(), []lockengine.Request{mine}, 30*time.Second)
 		}()
 		<-time.After(10 * time.Millisecond)
 		brief, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		defer cancel()
-		one.Renew(brief, []lock.Request{mine}, 30*time.Second)
+		one.Renew(brief, []lockengine.Request{mine}, 30*time.Second)
 		<-time.After(40 * time.Millisecond) // the first one adopts in b
 		if err := one.Release(t.Context(), mine); err != nil {
 			t.Fatal(err)
@@ -223,14 +224,14 @@ func TestReleaseDuringRenewal(t *testing.T) {
 func TestReleaseWaitsForEarlierRenewals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &store{record: recordOf("a", "a", 1, true)}
-		one := open(t, switchlock.Config{Source: s, First: "a", Engines: map[string]lock.Engine{
+		one := open(t, switchlock.Config{Source: s, First: "a", Engines: map[string]lockengine.Engine{
 			"a": memlock.New(), "b": slow{memlock.New(), 50 * time.Millisecond, 0},
 		}})
 		if _, err := one.Acquire(t.Context(), mine, 30*time.Second); err != nil {
 			t.Fatal(err)
 		}
 		to(t, one, "b")
-		renew := func() { one.Renew(t.Context(), []lock.Request{mine}, 30*time.Second) }
+		renew := func() { one.Renew(t.Context(), []lockengine.Request{mine}, 30*time.Second) }
 		go renew()
 		synctest.Wait()
 		released := make(chan error, 1)
@@ -252,7 +253,7 @@ func TestRenewalDuringRelease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := slowRelease{memlock.New(), 50 * time.Millisecond}
 		s := &store{record: recordOf("a", "a", 1, true)}
-		cfg := switchlock.Config{Source: s, First: "a", Engines: map[string]lock.Engine{"a": a, "b": memlock.New()}}
+		cfg := switchlock.Config{Source: s, First: "a", Engines: map[string]lockengine.Engine{"a": a, "b": memlock.New()}}
 		one, two := open(t, cfg), open(t, cfg)
 		if _, err := one.Acquire(t.Context(), mine, 30*time.Second); err != nil {
 			t.Fatal(err)
@@ -261,7 +262,7 @@ func TestRenewalDuringRelease(t *testing.T) {
 		done := make(chan error)
 		go func() { done <- one.Release(t.Context(), mine) }()
 		<-time.After(10 * time.Millisecond) // it has been released in b
-		_ = one.Renew(t.Context(), []lock.Request{mine}, 30*time.Second)
+		_ = one.Renew(t.Context(), []lockengine.Request{mine}, 30*time.Second)
 		if err := <-done; err != nil {
 			t.Fatal(err)
 		}
@@ -278,7 +279,7 @@ func openTwo(t *testing.T) (one, two switchlock.Engine, a *engine) {
 	s := &store{record: recordOf("a", "a", 1, true)}
 	late := &link{store: s}
 	a = newEngine()
-	engines := map[string]lock.Engine{"a": a, "b": memlock.New()}
+	engines := map[string]lockengine.Engine{"a": a, "b": memlock.New()}
 	one = open(t, switchlock.Config{Source: s, First: "a", Engines: engines})
 	two = open(t, switchlock.Config{Source: late, First: "a", Engines: engines})
 	for _, e := range []switchlock.Engine{one, two} {
@@ -333,7 +334,7 @@ func TestGoneIsNotSettledEarly(t *testing.T) {
 // Watch returns an error if the engine can't notify of releases.
 func TestWatchWithoutWaker(t *testing.T) {
 	s := &store{record: recordOf("a", "a", 1, true)}
-	e := open(t, switchlock.Config{Source: s, First: "a", Engines: map[string]lock.Engine{"a": memlock.New()}})
+	e := open(t, switchlock.Config{Source: s, First: "a", Engines: map[string]lockengine.Engine{"a": memlock.New()}})
 	eventually(t, "read", func() bool { return e.State().Epoch == 1 })
 	if stop, err := e.Watch(t.Context(), "k", func() {}); err == nil {
 		stop()
@@ -346,7 +347,7 @@ func TestRecordIsLostGoingBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &store{record: recordOf("b", "a", 3, false)} // a to b was aborted just now
 		late := &store{record: recordOf("a", "b", 2, true)}
-		engines := map[string]lock.Engine{"a": memlock.New(), "b": memlock.New()}
+		engines := map[string]lockengine.Engine{"a": memlock.New(), "b": memlock.New()}
 		one := open(t, switchlock.Config{Source: s, First: "a", Engines: engines})
 		eventually(t, "read", func() bool { return one.State().Epoch == 3 })
 		two := open(t, switchlock.Config{Source: late, First: "a", Engines: engines})
@@ -365,7 +366,7 @@ func TestRecordIsLostGoingBack(t *testing.T) {
 func TestAnotherRecordOfTheEpoch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &store{record: recordOf("a", "b", 2, true)}
-		engines := map[string]lock.Engine{"a": memlock.New(), "b": memlock.New(), "c": memlock.New()}
+		engines := map[string]lockengine.Engine{"a": memlock.New(), "b": memlock.New(), "c": memlock.New()}
 		one := open(t, switchlock.Config{Source: s, First: "a", Engines: engines})
 		if _, err := one.Acquire(t.Context(), mine, ttl); err != nil { // in b
 			t.Fatal(err)
@@ -384,7 +385,7 @@ func TestBothRenewAtOnce(t *testing.T) {
 		a, b := memlock.New(), memlock.New()
 		s := &store{record: recordOf("a", "a", 1, true)}
 		d := 600 * time.Millisecond
-		e := open(t, switchlock.Config{Source: s, First: "a", Engines: map[string]lock.Engine{"a": slow{a, d, 0}, "b": slow{b, d, 0}}})
+		e := open(t, switchlock.Config{Source: s, First: "a", Engines: map[string]lockengine.Engine{"a": slow{a, d, 0}, "b": slow{b, d, 0}}})
 		ctx := t.Context()
 		if _, err := e.Acquire(ctx, mine, ttl); err != nil {
 			t.Fatal(err)
@@ -395,7 +396,7 @@ func TestBothRenewAtOnce(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
-		if errs := e.Renew(ctx, []lock.Request{mine}, ttl); errs[0] != nil {
+		if errs := e.Renew(ctx, []lockengine.Request{mine}, ttl); errs[0] != nil {
 			t.Error(errs[0])
 		}
 	})
@@ -408,7 +409,7 @@ func TestMisspeltEngine(t *testing.T) {
 		var log bytes.Buffer
 		s := &store{record: recordOf("a", "a", 1, true)}
 		e := open(t, switchlock.Config{
-			Source: s, First: "a", Engines: map[string]lock.Engine{"a": memlock.New()},
+			Source: s, First: "a", Engines: map[string]lockengine.Engine{"a": memlock.New()},
 			Logger: slog.New(slog.NewTextHandler(&log, nil)),
 		})
 		press := func(c switchlock.Change) {

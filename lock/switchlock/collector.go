@@ -7,7 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 type metrics struct {
@@ -30,7 +30,7 @@ func newMetrics() *metrics {
 
 // refused counts a request that was not sent.
 func (m *metrics) refused(err error) {
-	if errors.Is(err, lock.ErrDenied) {
+	if errors.Is(err, lockengine.ErrDenied) {
 		m.denied.Add(1)
 	} else {
 		m.stale.Add(1)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/belaygo/belay/internal/background"
 	"github.com/belaygo/belay/internal/isnil"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // Config adjusts an engine.
@@ -23,15 +23,15 @@ type Config struct {
 	// all processes. Close does not close them: close them after it. At a switch, held locks
 	// are acquired in the new engine by one request each, 64 at a time. If there are many, an
 	// engine can acquire them by fewer requests, as sqllock does, in a method
-	// Adopt(context.Context, []lock.Request, time.Duration) []error, which returns one error for
+	// Adopt(context.Context, []lockengine.Request, time.Duration) []error, which returns one error for
 	// each request, in order: nil if the owner has the lock.
-	Engines map[string]lock.Engine
+	Engines map[string]lockengine.Engine
 	// First is the name of the engine that keeps the locks until the first switch. It counts
 	// only while there is no record.
 	First string
 	// Lease is how long a process relies on the record after it has read it. TTL is the
 	// longest ttl of a lock: an acquire or a renewal with a longer one fails with
-	// lock.ErrDenied. A switch takes a little longer than both together. Each is 100 ms to
+	// lockengine.ErrDenied. A switch takes a little longer than both together. Each is 100 ms to
 	// one hour. They default to 10 and 30 seconds.
 	//
 	// They count only in the process that writes the first record, and stand in it from then

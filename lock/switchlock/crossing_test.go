@@ -8,7 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/redislock"
 	"github.com/belaygo/belay/lock/switchlock"
 )
@@ -19,7 +19,7 @@ func TestCrossingWaiterGetsItsTurn(t *testing.T) {
 	t.Parallel()
 	const turns, limit = 3, 20 * time.Second
 	old, next := startRedis(t).Addr, startRedis(t).Addr
-	connect := func(addr string) lock.Engine {
+	connect := func(addr string) lockengine.Engine {
 		e, err := redislock.Open(&redis.UniversalOptions{Addrs: []string{addr}}, redislock.Config{})
 		if err != nil {
 			t.Fatal(err)
@@ -44,7 +44,7 @@ func TestCrossingWaiterGetsItsTurn(t *testing.T) {
 	}
 	crossing := newLocker(t, open(t, switchlock.Config{
 		Source: &store{record: unending()}, First: "old",
-		Engines: map[string]lock.Engine{"old": connect(old), "new": connect(next)},
+		Engines: map[string]lockengine.Engine{"old": connect(old), "new": connect(next)},
 	}), time.Minute)
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()

@@ -7,7 +7,7 @@
 //	}
 //	engine, err := switchlock.New(switchlock.Config{
 //		Source:  source,
-//		Engines: map[string]lock.Engine{"redis": redis, "sql": table},
+//		Engines: map[string]lockengine.Engine{"redis": redis, "sql": table},
 //		First:   "redis",
 //	})
 //	if err != nil {

@@ -8,18 +8,18 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // An Engine keeps locks in one of several engines, and can move them to another. It wakes waiters,
 // watches losses, locates locks and pings by those of the engines that do. Its metrics are
 // belay_switch_. It is safe for concurrent use.
 type Engine interface {
-	lock.Engine
-	lock.Waker
-	lock.LossWatcher
-	lock.Locator
-	lock.Pinger
+	lockengine.Engine
+	lockengine.Waker
+	lockengine.LossWatcher
+	lockengine.Locator
+	lockengine.Pinger
 	prometheus.Collector
 
 	// To begins a switch: it writes a new record to the source, and returns that. It does not wait
@@ -75,7 +75,7 @@ type engine struct {
 // A hold names a lock as a request does.
 type hold struct{ key, owner string }
 
-func holdOf(r lock.Request) hold { return hold{r.Key, r.Owner} }
+func holdOf(r lockengine.Request) hold { return hold{r.Key, r.Owner} }
 
 // New returns an engine, and starts to read the record in the background. It returns an error
 // only if cfg is wrong. It does not wait for the record: the first acquire does.
@@ -96,7 +96,7 @@ func New(cfg Config) (Engine, error) {
 	return e, nil
 }
 
-var errClosed = fmt.Errorf("%w: switchlock: closed", lock.ErrDenied)
+var errClosed = fmt.Errorf("%w: switchlock: closed", lockengine.ErrDenied)
 
 // Close stops reading the record. Acquires, renewals and releases fail from then on, so close the
 // Locker first, and the engines of Config.Engines after this one. Close waits for a read that is on

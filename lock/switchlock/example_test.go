@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/memlock"
 	"github.com/belaygo/belay/lock/switchlock"
 )
@@ -16,7 +17,7 @@ func Example() {
 	ctx := context.Background()
 	engine, err := switchlock.New(switchlock.Config{
 		Source:  new(store),
-		Engines: map[string]lock.Engine{"redis": memlock.New(), "sql": memlock.New()},
+		Engines: map[string]lockengine.Engine{"redis": memlock.New(), "sql": memlock.New()},
 		First:   "redis",
 		Lease:   100 * time.Millisecond, TTL: time.Second, // a switch of two seconds
 	})

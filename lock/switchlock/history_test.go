@@ -18,7 +18,7 @@ import (
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/locktest"
 	"github.com/belaygo/belay/lock/redislock"
 	"github.com/belaygo/belay/lock/sqllock"
@@ -83,7 +83,7 @@ func (p place) connect(cleanup func(func())) (switchlock.Engine, error) {
 	return e, nil
 }
 
-func (p place) engines(cleanup func(func())) (map[string]lock.Engine, error) {
+func (p place) engines(cleanup func(func())) (map[string]lockengine.Engine, error) {
 	ctx := context.Background()
 	inRedis, err := redislock.Open(&redis.UniversalOptions{Addrs: []string{p.Redis}}, redislock.Config{})
 	if err != nil {
@@ -99,7 +99,7 @@ func (p place) engines(cleanup func(func())) (map[string]lock.Engine, error) {
 		return nil, err
 	}
 	cleanup(func() { _ = inSQL.Close(ctx) })
-	return map[string]lock.Engine{"redis": inRedis, "sql": inSQL}, nil
+	return map[string]lockengine.Engine{"redis": inRedis, "sql": inSQL}, nil
 }
 
 func openPool(driver, dsn string, cleanup func(func())) (*sql.DB, error) {

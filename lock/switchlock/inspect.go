@@ -3,22 +3,22 @@ package switchlock
 import (
 	"context"
 
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
-// Inspect implements lock.Engine. While locks move, both engines must answer. A holder that both
+// Inspect implements lockengine.Engine. While locks move, both engines must answer. A holder that both
 // name is returned as the new engine has it, like its grant. If they name two, Inspect returns that
 // of the old engine.
-func (e *engine) Inspect(ctx context.Context, key string) (lock.Holder, error) {
+func (e *engine) Inspect(ctx context.Context, key string) (lockengine.Holder, error) {
 	p, err := e.plan(ctx, 0)
 	if err != nil {
-		return lock.Holder{}, err
+		return lockengine.Holder{}, err
 	}
-	var found lock.Holder
+	var found lockengine.Holder
 	for _, engine := range p.asked {
 		h, err := engine.Inspect(ctx, key)
 		if err != nil {
-			return lock.Holder{}, err
+			return lockengine.Holder{}, err
 		}
 		if found.Owner == "" || h.Owner == found.Owner { // the old engine comes first
 			found = h
@@ -27,22 +27,22 @@ func (e *engine) Inspect(ctx context.Context, key string) (lock.Holder, error) {
 	return found, nil
 }
 
-// Ping implements lock.Pinger: it returns nil if all engines answer that are needed now. An
+// Ping implements lockengine.Pinger: it returns nil if all engines answer that are needed now. An
 // engine that is no Pinger counts as answering.
 func (e *engine) Ping(ctx context.Context) error {
-	return e.each(ctx, func(engine lock.Engine) error {
-		if p, ok := engine.(lock.Pinger); ok {
+	return e.each(ctx, func(engine lockengine.Engine) error {
+		if p, ok := engine.(lockengine.Pinger); ok {
 			return p.Ping(ctx)
 		}
 		return nil
 	})
 }
 
-// Probe implements lock.Pinger: it returns nil if all engines that are needed now could grant a
+// Probe implements lockengine.Pinger: it returns nil if all engines that are needed now could grant a
 // lock. An engine that is no Pinger only has to answer an Inspect.
 func (e *engine) Probe(ctx context.Context, key string) error {
-	return e.each(ctx, func(engine lock.Engine) error {
-		if p, ok := engine.(lock.Pinger); ok {
+	return e.each(ctx, func(engine lockengine.Engine) error {
+		if p, ok := engine.(lockengine.Pinger); ok {
 			return p.Probe(ctx, key)
 		}
 		_, err := engine.Inspect(ctx, key)
@@ -51,7 +51,7 @@ func (e *engine) Probe(ctx context.Context, key string) error {
 }
 
 // each calls f with each engine that is needed now, until it fails.
-func (e *engine) each(ctx context.Context, f func(lock.Engine) error) error {
+func (e *engine) each(ctx context.Context, f func(lockengine.Engine) error) error {
 	p, err := e.plan(ctx, 0)
 	if err != nil {
 		return err
@@ -64,16 +64,16 @@ func (e *engine) each(ctx context.Context, f func(lock.Engine) error) error {
 	return nil
 }
 
-// Locate implements lock.Locator. While locks move, it returns the place in the old engine. If
+// Locate implements lockengine.Locator. While locks move, it returns the place in the old engine. If
 // that engine is down, which is why locks move, the outage of that place ends with the switch.
-func (e *engine) Locate(key string) lock.Place {
+func (e *engine) Locate(key string) lockengine.Place {
 	v := e.look()
 	name := v.known.To
 	if v.crosses(e.now()) {
 		name = v.known.From
 	}
-	if l, ok := e.cfg.Engines[name].(lock.Locator); ok {
+	if l, ok := e.cfg.Engines[name].(lockengine.Locator); ok {
 		return l.Locate(key)
 	}
-	return lock.Place{Node: name, Slot: -1}
+	return lockengine.Place{Node: name, Slot: -1}
 }

@@ -5,24 +5,24 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/memlock"
 	"github.com/belaygo/belay/lock/switchlock"
 )
 
 // A named engine keeps its locks at a node of its name.
 type named struct {
-	lock.Engine
+	lockengine.Engine
 	node string
 }
 
-func (n named) Acquire(ctx context.Context, r lock.Request, ttl time.Duration) (lock.Grant, error) {
+func (n named) Acquire(ctx context.Context, r lockengine.Request, ttl time.Duration) (lockengine.Grant, error) {
 	g, err := n.Engine.Acquire(ctx, r, ttl)
 	g.Node = n.node
 	return g, err
 }
 
-func (n named) Inspect(ctx context.Context, key string) (lock.Holder, error) {
+func (n named) Inspect(ctx context.Context, key string) (lockengine.Holder, error) {
 	h, err := n.Engine.Inspect(ctx, key)
 	h.Node = n.node
 	return h, err
@@ -34,7 +34,7 @@ func TestInspectNamesTheEngineOfTheGrant(t *testing.T) {
 	old, next := named{memlock.New(), "old"}, named{memlock.New(), "new"}
 	e := open(t, switchlock.Config{
 		Source: &store{record: unending()}, First: "old",
-		Engines: map[string]lock.Engine{"old": old, "new": next},
+		Engines: map[string]lockengine.Engine{"old": old, "new": next},
 	})
 	want := func(owner, node string) {
 		t.Helper()

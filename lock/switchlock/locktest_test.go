@@ -5,7 +5,7 @@ import (
 
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/teststack"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/locktest"
 	"github.com/belaygo/belay/lock/memlock"
 	"github.com/belaygo/belay/lock/sqllock"
@@ -23,7 +23,7 @@ func TestContract(t *testing.T) {
 		record.Lease, record.TTL, record.Cross = lease, longest, longest
 		t.Run(name, func(t *testing.T) {
 			locktest.Test(t, func(t *testing.T) locktest.Setup {
-				engines := map[string]lock.Engine{"a": memlock.New(), "b": memlock.New()}
+				engines := map[string]lockengine.Engine{"a": memlock.New(), "b": memlock.New()}
 				cfg := switchlock.Config{Source: &store{record: record}, Engines: engines, First: "a"}
 				return locktest.Setup{
 					Engine: open(t, cfg), Other: open(t, cfg),
@@ -47,7 +47,7 @@ func TestContractOnServers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			locktest.Test(t, func(t *testing.T) locktest.Setup {
 				source := &store{record: record}
-				engine := func(p place) lock.Engine {
+				engine := func(p place) lockengine.Engine {
 					engines, err := p.engines(t.Cleanup)
 					if err != nil {
 						t.Fatal(err)

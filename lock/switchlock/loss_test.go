@@ -10,6 +10,7 @@ import (
 	"github.com/belaygo/belay/internal/testmetric"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/redislock"
 	"github.com/belaygo/belay/lock/switchlock"
 )
@@ -27,7 +28,7 @@ type redisPair struct {
 func newRedisPair(t *testing.T, record switchlock.Record) redisPair {
 	t.Helper()
 	p := redisPair{old: startRedis(t), new: startRedis(t)}
-	engines := make(map[string]lock.Engine)
+	engines := make(map[string]lockengine.Engine)
 	for name, s := range map[string]*teststack.RedisServer{"old": p.old, "new": p.new} {
 		e, err := redislock.Open(&redis.UniversalOptions{Addrs: []string{s.Addr}}, redislock.Config{})
 		if err != nil {

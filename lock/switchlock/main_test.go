@@ -10,12 +10,12 @@ import (
 
 	"github.com/belaygo/belay/internal/lockhistory"
 	"github.com/belaygo/belay/internal/teststack"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/switchlock"
 )
 
 func TestMain(m *testing.M) {
-	lockhistory.Main(func(where string) (lock.Engine, func(), error) {
+	lockhistory.Main(func(where string) (lockengine.Engine, func(), error) {
 		e, closeAll, err := connect(where)
 		return e, closeAll, err
 	})
@@ -104,6 +104,6 @@ const (
 )
 
 var (
-	mine   = lock.Request{Key: "k", Owner: "me:1"}
-	theirs = lock.Request{Key: "k", Owner: "they:1"}
+	mine   = lockengine.Request{Key: "k", Owner: "me:1"}
+	theirs = lockengine.Request{Key: "k", Owner: "they:1"}
 )

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/memlock"
 	"github.com/belaygo/belay/lock/switchlock"
 )
@@ -30,7 +30,7 @@ func TestPanicOfTheSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := new(panicky)
 		e := open(t, switchlock.Config{
-			Source: source, Engines: map[string]lock.Engine{"a": memlock.New()}, First: "a", Lease: lease,
+			Source: source, Engines: map[string]lockengine.Engine{"a": memlock.New()}, First: "a", Lease: lease,
 			Logger: slog.New(slog.DiscardHandler),
 		})
 		synctest.Wait()
@@ -48,7 +48,7 @@ func TestPanicOfTheSource(t *testing.T) {
 }
 
 // unstoppable is an engine whose watches panic when they are stopped.
-type unstoppable struct{ lock.Engine }
+type unstoppable struct{ lockengine.Engine }
 
 func (unstoppable) Watch(context.Context, string, func()) (stop func(), err error) {
 	return func() { panic("an engine") }, nil
@@ -58,7 +58,7 @@ func (unstoppable) Watch(context.Context, string, func()) (stop func(), err erro
 func TestPanicOfAWatchDuringClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := open(t, switchlock.Config{
-			Source: new(store), Engines: map[string]lock.Engine{"a": unstoppable{memlock.New()}}, First: "a", Lease: lease,
+			Source: new(store), Engines: map[string]lockengine.Engine{"a": unstoppable{memlock.New()}}, First: "a", Lease: lease,
 			Logger: slog.New(slog.DiscardHandler),
 		})
 		synctest.Wait()

@@ -7,14 +7,14 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/internal/wait"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // A plan says which engines one request goes to: one engine, or both of a switch.
 type plan struct {
 	record Record
 	names  []string
-	asked  []lock.Engine // in this order
+	asked  []lockengine.Engine // in this order
 }
 
 func (p plan) crosses() bool { return len(p.asked) > 1 }
@@ -34,7 +34,7 @@ func (e *engine) plan(ctx context.Context, ttl time.Duration) (plan, error) {
 	case err != nil:
 		return plan{}, err
 	case ttl > v.known.TTL:
-		return plan{}, fmt.Errorf("%w: switchlock: the ttl of %v is longer than the TTL of the record, %v", lock.ErrDenied, ttl, v.known.TTL)
+		return plan{}, fmt.Errorf("%w: switchlock: the ttl of %v is longer than the TTL of the record, %v", lockengine.ErrDenied, ttl, v.known.TTL)
 	}
 	return e.planOf(v.known, names)
 }
@@ -50,11 +50,11 @@ func (e *engine) await(ctx context.Context, check func(view) error) (view, error
 		err := check(v)
 		switch {
 		case ctx.Err() != nil:
-			return v, fmt.Errorf("%w: switchlock: %w", lock.ErrNotSent, ctx.Err())
+			return v, fmt.Errorf("%w: switchlock: %w", lockengine.ErrNotSent, ctx.Err())
 		case err == nil:
 			return v, nil
 		case n == reads:
-			return v, fmt.Errorf("%w: switchlock: %w: %s", lock.ErrNotSent, err, text(failed))
+			return v, fmt.Errorf("%w: switchlock: %w: %s", lockengine.ErrNotSent, err, text(failed))
 		}
 		wait.Wake(e.kick)
 		select {
@@ -74,7 +74,7 @@ func (e *engine) planOf(r Record, names []string) (plan, error) {
 	for _, name := range names {
 		engine := e.cfg.Engines[name]
 		if engine == nil {
-			return plan{}, fmt.Errorf("%w: switchlock: locks are kept in %q, and Config.Engines of this process has no engine of that name", lock.ErrDenied, name)
+			return plan{}, fmt.Errorf("%w: switchlock: locks are kept in %q, and Config.Engines of this process has no engine of that name", lockengine.ErrDenied, name)
 		}
 		p.asked = append(p.asked, engine)
 	}

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
-// Release implements lock.Engine. It releases the lock in each engine that may have it, by the
+// Release implements lockengine.Engine. It releases the lock in each engine that may have it, by the
 // last record that was read, however old that is. While locks move, it releases in the old engine
 // last: acquires go there first, so one that comes in between takes nothing that it must give back.
-func (e *engine) Release(ctx context.Context, r lock.Request) error {
+func (e *engine) Release(ctx context.Context, r lockengine.Request) error {
 	ended, err := e.releases(ctx, r)
 	if err != nil {
 		return err
@@ -32,7 +32,7 @@ func (e *engine) Release(ctx context.Context, r lock.Request) error {
 
 // release releases the lock in each engine. If wasInBoth, each engine has had the lock, and one
 // that does not have it any more is a loss.
-func (p plan) release(ctx context.Context, r lock.Request, wasInBoth bool) error {
+func (p plan) release(ctx context.Context, r lockengine.Request, wasInBoth bool) error {
 	var freed, unsent int
 	var gone, failed error
 	for _, engine := range p.asked {
@@ -40,18 +40,18 @@ func (p plan) release(ctx context.Context, r lock.Request, wasInBoth bool) error
 		switch {
 		case err == nil:
 			freed++
-		case errors.Is(err, lock.ErrNotHeld), errors.Is(err, lock.ErrUnusable):
+		case errors.Is(err, lockengine.ErrNotHeld), errors.Is(err, lockengine.ErrUnusable):
 			gone = err
 		default:
 			failed = errors.Join(failed, err)
-			if errors.Is(err, lock.ErrNotSent) {
+			if errors.Is(err, lockengine.ErrNotSent) {
 				unsent++
 			}
 		}
 	}
 	switch {
 	case failed != nil && p.crosses() && unsent < len(p.asked):
-		return fmt.Errorf("%w: switchlock: not released in both engines: %s", lock.ErrNoAnswer, failed.Error())
+		return fmt.Errorf("%w: switchlock: not released in both engines: %s", lockengine.ErrNoAnswer, failed.Error())
 	case failed != nil:
 		return failed
 	case freed == 0 || wasInBoth:
@@ -62,7 +62,7 @@ func (p plan) release(ctx context.Context, r lock.Request, wasInBoth bool) error
 
 // releases waits until a lock is not being renewed in both engines. No such renewal of it
 // begins before ended is called.
-func (e *engine) releases(ctx context.Context, r lock.Request) (ended func(), err error) {
+func (e *engine) releases(ctx context.Context, r lockengine.Request) (ended func(), err error) {
 	h := holdOf(r)
 	e.mu.Lock()
 	e.releasing[h]++
@@ -76,7 +76,7 @@ func (e *engine) releases(ctx context.Context, r lock.Request) (ended func(), er
 		return func() { e.released(h) }, nil
 	case <-ctx.Done():
 		e.released(h)
-		return nil, fmt.Errorf("%w: switchlock: release: the lock is still being renewed: %w", lock.ErrNotSent, ctx.Err())
+		return nil, fmt.Errorf("%w: switchlock: release: the lock is still being renewed: %w", lockengine.ErrNotSent, ctx.Err())
 	}
 }
 
@@ -89,7 +89,7 @@ func (e *engine) released(h hold) {
 }
 
 // forget ends the note that a lock is in both engines, and reports whether there was one.
-func (e *engine) forget(r lock.Request) bool {
+func (e *engine) forget(r lockengine.Request) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	was := e.both[holdOf(r)]

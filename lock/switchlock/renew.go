@@ -11,13 +11,13 @@ import (
 	"github.com/belaygo/belay/internal/background"
 	"github.com/belaygo/belay/internal/lasting"
 	"github.com/belaygo/belay/internal/parallel"
-	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/internal/ability"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
-// Renew implements lock.Engine. While locks move, both engines must renew a lock. If one of them
+// Renew implements lockengine.Engine. While locks move, both engines must renew a lock. If one of them
 // does not have it, Renew acquires it there for the same owner.
-func (e *engine) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration) []error {
+func (e *engine) Renew(ctx context.Context, rs []lockengine.Request, ttl time.Duration) []error {
 	if err := lasting.Check("switchlock", ttl); err != nil {
 		return slices.Repeat([]error{err}, len(rs))
 	}
@@ -56,7 +56,7 @@ type renewals struct {
 
 // renews returns the locks that are not being released, and which of rs they are. Their
 // releases wait until ended is called.
-func (e *engine) renews(rs []lock.Request) (which []int, some []lock.Request, ended func()) {
+func (e *engine) renews(rs []lockengine.Request) (which []int, some []lockengine.Request, ended func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for i, r := range rs {
@@ -84,7 +84,7 @@ func (e *engine) renews(rs []lock.Request) (which []int, some []lock.Request, en
 	}
 }
 
-func (e *engine) renewBoth(ctx context.Context, a, b lock.Engine, rs []lock.Request, ttl time.Duration) []error {
+func (e *engine) renewBoth(ctx context.Context, a, b lockengine.Engine, rs []lockengine.Request, ttl time.Duration) []error {
 	var inA, inB []error
 	parallel.Do(2, func(i int) {
 		if i == 0 {
@@ -111,9 +111,9 @@ func verdict(a, b error) error {
 	switch {
 	case a == nil && b == nil:
 		return nil
-	case errors.Is(a, lock.ErrNotHeld) && errors.Is(b, lock.ErrNotHeld):
-		return lock.ErrNotHeld
-	case errors.Is(a, lock.ErrUnusable) || errors.Is(b, lock.ErrUnusable):
+	case errors.Is(a, lockengine.ErrNotHeld) && errors.Is(b, lockengine.ErrNotHeld):
+		return lockengine.ErrNotHeld
+	case errors.Is(a, lockengine.ErrUnusable) || errors.Is(b, lockengine.ErrUnusable):
 		return errors.Join(a, b)
 	}
 	return fmt.Errorf("switchlock: not renewed in both engines: %w", errors.Join(known(a), known(b)))
@@ -122,20 +122,20 @@ func verdict(a, b error) error {
 // known returns err, but an error that does not match ErrNotHeld in place of one that does: the
 // other engine may have the lock.
 func known(err error) error {
-	if errors.Is(err, lock.ErrNotHeld) {
+	if errors.Is(err, lockengine.ErrNotHeld) {
 		return errors.New("not held in one of them")
 	}
 	return err
 }
 
 // gain acquires locks in an engine that it lacks and the other engine has.
-func (e *engine) gain(ctx context.Context, in lock.Engine, rs []lock.Request, ttl time.Duration, here, there []error) {
+func (e *engine) gain(ctx context.Context, in lockengine.Engine, rs []lockengine.Request, ttl time.Duration, here, there []error) {
 	var lacking []int
-	var requests []lock.Request
+	var requests []lockengine.Request
 	for i, r := range rs {
-		if errors.Is(here[i], lock.ErrNotHeld) && there[i] == nil {
+		if errors.Is(here[i], lockengine.ErrNotHeld) && there[i] == nil {
 			lacking = append(lacking, i)
-			requests = append(requests, lock.Request{Key: r.Key, Owner: r.Owner})
+			requests = append(requests, lockengine.Request{Key: r.Key, Owner: r.Owner})
 		}
 	}
 	if lacking == nil {
@@ -150,13 +150,13 @@ func (e *engine) gain(ctx context.Context, in lock.Engine, rs []lock.Request, tt
 // adopting is how many acquires are under way at once in an engine that is no Adopter.
 const adopting = 64
 
-func (e *engine) adopt(ctx context.Context, in lock.Engine, rs []lock.Request, ttl time.Duration) []error {
+func (e *engine) adopt(ctx context.Context, in lockengine.Engine, rs []lockengine.Request, ttl time.Duration) []error {
 	if a, ok := in.(ability.Adopter); ok {
 		if errs := a.Adopt(ctx, rs, ttl); len(errs) == len(rs) {
 			return errs
 		}
 	}
-	errs := slices.Repeat([]error{lock.ErrNoAnswer}, len(rs)) // until an answer replaces it
+	errs := slices.Repeat([]error{lockengine.ErrNoAnswer}, len(rs)) // until an answer replaces it
 	slots := make(chan struct{}, adopting)
 	var wg sync.WaitGroup
 	for i, r := range rs {

@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/memlock"
 	"github.com/belaygo/belay/lock/switchlock"
 )
 
 // A counted engine answers and notifies after a round trip, and counts requests.
 type counted struct {
-	lock.Engine
+	lockengine.Engine
 	dead bool
 	loud bool // it notifies of each release, as engines do whose waiters watch the key itself
 
@@ -37,17 +38,17 @@ func (c *counted) count() bool {
 	return c.dead
 }
 
-func (c *counted) Acquire(ctx context.Context, r lock.Request, ttl time.Duration) (lock.Grant, error) {
+func (c *counted) Acquire(ctx context.Context, r lockengine.Request, ttl time.Duration) (lockengine.Grant, error) {
 	if c.count() {
-		return lock.Grant{}, lock.ErrNotSent
+		return lockengine.Grant{}, lockengine.ErrNotSent
 	}
 	<-time.After(roundTrip)
 	return c.Engine.Acquire(ctx, r, ttl)
 }
 
-func (c *counted) Release(ctx context.Context, r lock.Request) error {
+func (c *counted) Release(ctx context.Context, r lockengine.Request) error {
 	if c.count() {
-		return lock.ErrNotSent
+		return lockengine.ErrNotSent
 	}
 	<-time.After(roundTrip)
 	err := c.Engine.Release(ctx, r)
@@ -116,7 +117,7 @@ func TestWaitersDoNotStorm(t *testing.T) {
 					ctx, cancel := context.WithCancel(t.Context())
 					var waits sync.WaitGroup
 					for range crowd.waiters {
-						e := open(t, switchlock.Config{Source: source, Engines: map[string]lock.Engine{"old": old, "new": next}, First: "old", Logger: slog.New(slog.DiscardHandler)})
+						e := open(t, switchlock.Config{Source: source, Engines: map[string]lockengine.Engine{"old": old, "new": next}, First: "old", Logger: slog.New(slog.DiscardHandler)})
 						l := newLocker(t, e, time.Hour)
 						waits.Go(func() {
 							if _, err := l.Acquire(ctx, "k"); err == nil {
@@ -151,7 +152,7 @@ func TestAcquireInVainWakesNobody(t *testing.T) {
 		if _, err := next.Engine.Acquire(t.Context(), theirs, time.Hour); err != nil {
 			t.Fatal(err)
 		}
-		e := open(t, switchlock.Config{Source: &store{record: unending()}, Engines: map[string]lock.Engine{"old": old, "new": next}, First: "old"})
+		e := open(t, switchlock.Config{Source: &store{record: unending()}, Engines: map[string]lockengine.Engine{"old": old, "new": next}, First: "old"})
 		woken := 0
 		stop, err := old.Watch(t.Context(), mine.Key, func() { woken++ })
 		if err != nil {
@@ -173,7 +174,7 @@ func unending() switchlock.Record {
 	return switchlock.Record{Epoch: 2, From: "old", To: "new", Lease: lease, TTL: longest, Cross: longest}
 }
 
-func newLocker(t *testing.T, e lock.Engine, ttl time.Duration) *lock.Locker {
+func newLocker(t *testing.T, e lockengine.Engine, ttl time.Duration) *lock.Locker {
 	t.Helper()
 	l, err := lock.New(e, lock.Config{TTL: ttl})
 	if err != nil {

@@ -12,13 +12,14 @@ import (
 
 	"github.com/belaygo/belay/internal/testmetric"
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/memlock"
 	"github.com/belaygo/belay/lock/switchlock"
 )
 
 // An engine of a test can be switched off, and records its requests.
 type engine struct {
-	lock.Engine
+	lockengine.Engine
 	dead  atomic.Bool
 	mute  atomic.Bool // it releases nothing
 	calls atomic.Int64
@@ -26,7 +27,7 @@ type engine struct {
 
 func newEngine() *engine { return &engine{Engine: memlock.New()} }
 
-var errDead = fmt.Errorf("%w: switched off", lock.ErrNotSent)
+var errDead = fmt.Errorf("%w: switched off", lockengine.ErrNotSent)
 
 func (e *engine) ask() error {
 	e.calls.Add(1)
@@ -36,14 +37,14 @@ func (e *engine) ask() error {
 	return nil
 }
 
-func (e *engine) Acquire(ctx context.Context, r lock.Request, ttl time.Duration) (lock.Grant, error) {
+func (e *engine) Acquire(ctx context.Context, r lockengine.Request, ttl time.Duration) (lockengine.Grant, error) {
 	if err := e.ask(); err != nil {
-		return lock.Grant{}, err
+		return lockengine.Grant{}, err
 	}
 	return e.Engine.Acquire(ctx, r, ttl)
 }
 
-func (e *engine) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration) []error {
+func (e *engine) Renew(ctx context.Context, rs []lockengine.Request, ttl time.Duration) []error {
 	if err := e.ask(); err != nil {
 		errs := make([]error, len(rs))
 		for i := range errs {
@@ -54,19 +55,19 @@ func (e *engine) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration
 	return e.Engine.Renew(ctx, rs, ttl)
 }
 
-func (e *engine) Release(ctx context.Context, r lock.Request) error {
+func (e *engine) Release(ctx context.Context, r lockengine.Request) error {
 	if err := e.ask(); err != nil {
 		return err
 	}
 	if e.mute.Load() {
-		return lock.ErrNoAnswer
+		return lockengine.ErrNoAnswer
 	}
 	return e.Engine.Release(ctx, r)
 }
 
-func (e *engine) Inspect(ctx context.Context, key string) (lock.Holder, error) {
+func (e *engine) Inspect(ctx context.Context, key string) (lockengine.Holder, error) {
 	if err := e.ask(); err != nil {
-		return lock.Holder{}, err
+		return lockengine.Holder{}, err
 	}
 	return e.Engine.Inspect(ctx, key)
 }
@@ -81,13 +82,13 @@ type fleet struct {
 func newFleet() *fleet {
 	f := &fleet{source: new(store), a: newEngine(), b: newEngine()}
 	f.cfg = switchlock.Config{
-		Source: f.source, Engines: map[string]lock.Engine{"a": f.a, "b": f.b}, First: "a",
+		Source: f.source, Engines: map[string]lockengine.Engine{"a": f.a, "b": f.b}, First: "a",
 		Lease: 200 * time.Millisecond, TTL: 500 * time.Millisecond,
 	}
 	return f
 }
 
-func (f *fleet) locker(t *testing.T, e lock.Engine, ttl time.Duration) *lock.Locker {
+func (f *fleet) locker(t *testing.T, e lockengine.Engine, ttl time.Duration) *lock.Locker {
 	t.Helper()
 	l, err := lock.New(e, lock.Config{TTL: ttl})
 	if err != nil {
@@ -171,7 +172,7 @@ func TestOneKnowsOfTheSwitch(t *testing.T) {
 }
 
 func held(err error) bool {
-	_, ok := errors.AsType[*lock.HeldError](err)
+	_, ok := errors.AsType[*lockengine.HeldError](err)
 	return ok
 }
 
@@ -185,7 +186,7 @@ func TestOldEngineIsDead(t *testing.T) {
 	}
 	f.a.dead.Store(true)
 	to(t, e, "b")
-	if _, err := e.Acquire(t.Context(), mine, f.cfg.TTL); !errors.Is(err, lock.ErrNotSent) {
+	if _, err := e.Acquire(t.Context(), mine, f.cfg.TTL); !errors.Is(err, lockengine.ErrNotSent) {
 		t.Errorf("while locks move: %v", err)
 	}
 	if err := e.Probe(t.Context(), "k"); err == nil {
@@ -309,7 +310,7 @@ type counter struct {
 	n atomic.Int64
 }
 
-func (c *counter) Acquire(ctx context.Context, r lock.Request, ttl time.Duration) (lock.Grant, error) {
+func (c *counter) Acquire(ctx context.Context, r lockengine.Request, ttl time.Duration) (lockengine.Grant, error) {
 	g, err := c.engine.Acquire(ctx, r, ttl)
 	g.Token = c.n.Add(1) * 1024
 	return g, err
@@ -325,10 +326,10 @@ func TestSourceFails(t *testing.T) {
 	}
 	f.source.fail(errors.New("no database"))
 	eventually(t, "refused", func() bool {
-		return errors.Is(e.Renew(t.Context(), []lock.Request{mine}, f.cfg.TTL)[0], lock.ErrNotSent)
+		return errors.Is(e.Renew(t.Context(), []lockengine.Request{mine}, f.cfg.TTL)[0], lockengine.ErrNotSent)
 	})
 	_, err := e.Acquire(t.Context(), theirs, f.cfg.TTL)
-	if !errors.Is(err, lock.ErrNotSent) || !strings.Contains(err.Error(), "no database") {
+	if !errors.Is(err, lockengine.ErrNotSent) || !strings.Contains(err.Error(), "no database") {
 		t.Error(err)
 	}
 	if err := e.Release(t.Context(), mine); err != nil {
@@ -358,7 +359,7 @@ func TestRetime(t *testing.T) {
 	f := newFleet()
 	e := open(t, f.cfg)
 	long := 2 * f.cfg.TTL
-	if _, err := e.Acquire(t.Context(), mine, long); !errors.Is(err, lock.ErrDenied) {
+	if _, err := e.Acquire(t.Context(), mine, long); !errors.Is(err, lockengine.ErrDenied) {
 		t.Errorf("a long ttl: %v", err)
 	}
 	r, err := e.Retime(t.Context(), f.cfg.Lease, long)
@@ -410,12 +411,12 @@ func TestConfig(t *testing.T) {
 	for name, change := range map[string]func(*switchlock.Config){
 		"no source":      func(c *switchlock.Config) { c.Source = nil },
 		"unknown engine": func(c *switchlock.Config) { c.First = "c" },
-		"nil engine":     func(c *switchlock.Config) { c.Engines = map[string]lock.Engine{"a": f.a, "b": nil} },
+		"nil engine":     func(c *switchlock.Config) { c.Engines = map[string]lockengine.Engine{"a": f.a, "b": nil} },
 		"long name": func(c *switchlock.Config) {
-			c.Engines = map[string]lock.Engine{"a": f.a, strings.Repeat("x", 65): f.b}
+			c.Engines = map[string]lockengine.Engine{"a": f.a, strings.Repeat("x", 65): f.b}
 		},
 		"no UTF-8": func(c *switchlock.Config) {
-			c.Engines = map[string]lock.Engine{"a": f.a, "\xff": f.b}
+			c.Engines = map[string]lockengine.Engine{"a": f.a, "\xff": f.b}
 		},
 		"short lease": func(c *switchlock.Config) { c.Lease = time.Millisecond },
 		"negative":    func(c *switchlock.Config) { c.TTL = -1 },
@@ -432,7 +433,7 @@ func TestConfig(t *testing.T) {
 		t.Error("an engine that is not there is accepted")
 	}
 	f.source.set(switchlock.Record{Epoch: 1, From: "c", To: "c", Settled: true, Lease: time.Minute, TTL: time.Minute})
-	if _, err := open(t, f.cfg).Acquire(t.Context(), mine, time.Second); !errors.Is(err, lock.ErrDenied) {
+	if _, err := open(t, f.cfg).Acquire(t.Context(), mine, time.Second); !errors.Is(err, lockengine.ErrDenied) {
 		t.Errorf("locks are kept where this process has no engine: %v", err)
 	}
 }
@@ -454,7 +455,7 @@ func TestAcquireInVain(t *testing.T) {
 		t.Errorf("what was taken in vain is left: %+v, %v", h, err)
 	}
 	f.a.mute.Store(true)
-	if _, err := e.Acquire(t.Context(), mine, ttl); !errors.Is(err, lock.ErrNoAnswer) || held(err) {
+	if _, err := e.Acquire(t.Context(), mine, ttl); !errors.Is(err, lockengine.ErrNoAnswer) || held(err) {
 		t.Errorf("what was taken in vain may be left: %v", err)
 	}
 }
@@ -470,11 +471,11 @@ func TestRenewedInOneEngine(t *testing.T) {
 	to(t, e, "b")
 	for _, dead := range []*engine{f.b, f.a} {
 		dead.dead.Store(true)
-		if err := e.Renew(t.Context(), []lock.Request{mine}, ttl)[0]; !errors.Is(err, errDead) || errors.Is(err, lock.ErrNotHeld) {
+		if err := e.Renew(t.Context(), []lockengine.Request{mine}, ttl)[0]; !errors.Is(err, errDead) || errors.Is(err, lockengine.ErrNotHeld) {
 			t.Errorf("renewed in one engine: %v", err)
 		}
 		dead.dead.Store(false)
-		if err := e.Renew(t.Context(), []lock.Request{mine}, ttl)[0]; err != nil {
+		if err := e.Renew(t.Context(), []lockengine.Request{mine}, ttl)[0]; err != nil {
 			t.Errorf("renewed in both: %v", err)
 		}
 	}
@@ -493,12 +494,12 @@ func TestReleaseIsNotSentToOne(t *testing.T) {
 		}
 		tt.dead.dead.Store(true)
 		tt.mute.mute.Store(true)
-		if err := e.Release(t.Context(), mine); errors.Is(err, lock.ErrNotSent) || !errors.Is(err, lock.ErrNoAnswer) {
+		if err := e.Release(t.Context(), mine); errors.Is(err, lockengine.ErrNotSent) || !errors.Is(err, lockengine.ErrNoAnswer) {
 			t.Errorf("one does not answer: %v", err)
 		}
 		tt.mute.mute.Store(false)
 		tt.mute.dead.Store(true)
-		if err := e.Release(t.Context(), mine); !errors.Is(err, lock.ErrNotSent) {
+		if err := e.Release(t.Context(), mine); !errors.Is(err, lockengine.ErrNotSent) {
 			t.Errorf("neither is reached: %v", err)
 		}
 		tt.mute.dead.Store(false)

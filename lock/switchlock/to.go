@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/belaygo/belay/internal/wait"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // A Change describes a switch, for Switch and Engine.To.
@@ -181,11 +181,11 @@ func lead(lease time.Duration, token int64) int64 {
 }
 
 // try acquires and releases a lock of a key that nobody uses, and returns its token.
-func try(ctx context.Context, e lock.Engine) (token int64, err error) {
+func try(ctx context.Context, e lockengine.Engine) (token int64, err error) {
 	const timeout = time.Second
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	r := lock.Request{Key: "belay:switch:" + strconv.FormatInt(time.Now().UnixNano(), 36), Owner: "switch:1"}
+	r := lockengine.Request{Key: "belay:switch:" + strconv.FormatInt(time.Now().UnixNano(), 36), Owner: "switch:1"}
 	g, err := e.Acquire(ctx, r, timeout)
 	if err != nil {
 		return 0, err

@@ -9,21 +9,21 @@ import (
 
 	"github.com/belaygo/belay/internal/background"
 	"github.com/belaygo/belay/internal/wait"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
-// Watch implements lock.Waker: it watches the key in the engine that a lock is released in. While
+// Watch implements lockengine.Waker: it watches the key in the engine that a lock is released in. While
 // locks move, it watches both engines: processes that need the new one alone release a lock there
 // only, and pass it on in its line. When the engines change, all waiters are woken, and their
 // watches move; those whose watch can't move are woken as often as a Locker polls. Watch returns an
-// error if the old engine is no lock.Waker; then the Locker polls.
+// error if the old engine is no lockengine.Waker; then the Locker polls.
 func (e *engine) Watch(ctx context.Context, key string, wake func()) (stop func(), err error) {
 	return e.watchers.add(ctx, key, wake)
 }
 
 // A feed notifies of the releases of locks: an engine, or both of a switch.
 type feed struct {
-	waker lock.Waker // nil = they do not notify
+	waker lockengine.Waker // nil = they do not notify
 	// engines has their names, by which feeds are compared: engines need not be comparable.
 	engines [2]string
 }
@@ -32,12 +32,12 @@ type feed struct {
 // none.
 func (e *engine) feed() feed {
 	names := e.look().holding(e.now())
-	first, ok := e.cfg.Engines[names[0]].(lock.Waker)
+	first, ok := e.cfg.Engines[names[0]].(lockengine.Waker)
 	if !ok {
 		return feed{}
 	}
 	last := names[len(names)-1]
-	second, ok := e.cfg.Engines[last].(lock.Waker)
+	second, ok := e.cfg.Engines[last].(lockengine.Waker)
 	if !ok || len(names) == 1 {
 		return feed{first, [2]string{names[0]}}
 	}
@@ -45,7 +45,7 @@ func (e *engine) feed() feed {
 }
 
 // A pair watches a key in both engines of a switch.
-type pair struct{ first, second lock.Waker }
+type pair struct{ first, second lockengine.Waker }
 
 // Watch returns an error if the first engine is not watched. If only the second is not, waiters
 // that it refuses poll, as they do in any case.

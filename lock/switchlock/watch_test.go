@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/switchlock"
 )
 
@@ -29,7 +29,7 @@ func TestWatchInIncomparableEngines(t *testing.T) {
 				old, next := newCounted(), newCounted()
 				e := open(t, switchlock.Config{
 					Source: &store{record: record}, First: "old",
-					Engines: map[string]lock.Engine{"old": incomparable{counted: old}, "new": incomparable{counted: next}},
+					Engines: map[string]lockengine.Engine{"old": incomparable{counted: old}, "new": incomparable{counted: next}},
 				})
 				synctest.Wait()
 				rung := make(chan struct{}, 1)
@@ -57,7 +57,7 @@ func (unwatched) Watch(context.Context, string, func()) (stop func(), err error)
 func TestWaitersPollWithoutTheirWatch(t *testing.T) {
 	fails, noWaker := newCounted(), newEngine()
 	for name, next := range map[string]struct {
-		lock.Engine
+		lockengine.Engine
 		sent func() int
 	}{
 		"it fails":           {unwatched{fails}, fails.sent},
@@ -68,12 +68,12 @@ func TestWaitersPollWithoutTheirWatch(t *testing.T) {
 				const d = 10 * time.Second
 				old := newCounted()
 				source := &store{record: switchlock.Record{Epoch: 1, From: "old", To: "old", Settled: true, Lease: lease, TTL: longest}}
-				for _, e := range []lock.Engine{old, next} {
+				for _, e := range []lockengine.Engine{old, next} {
 					if _, err := e.Acquire(t.Context(), theirs, longest); err != nil {
 						t.Fatal(err)
 					}
 				}
-				l := newLocker(t, open(t, switchlock.Config{Source: source, First: "old", Engines: map[string]lock.Engine{"old": old, "new": next.Engine}}), longest)
+				l := newLocker(t, open(t, switchlock.Config{Source: source, First: "old", Engines: map[string]lockengine.Engine{"old": old, "new": next.Engine}}), longest)
 				ctx, cancel := context.WithCancel(t.Context())
 				var waits sync.WaitGroup
 				waits.Go(func() {

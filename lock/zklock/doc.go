@@ -32,7 +32,7 @@
 // the deadlines of the leases count. The leader ends a session when it has not been used for its
 // timeout. But a server reports to the leader only twice a tick which sessions were used. So a ttl
 // may be at most three quarters of the session timeout: an acquire or a renewal with a longer one
-// fails with [lock.ErrDenied]. If a process stood still, the engine opens a new connection, which
+// fails with [lockengine.ErrDenied]. If a process stood still, the engine opens a new connection, which
 // prolongs the session, before it acquires or renews.
 //
 // The locks of a process that is killed are free when its session has expired: after

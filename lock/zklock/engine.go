@@ -7,15 +7,15 @@ import (
 	"sync"
 	"time"
 
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // An Engine keeps locks in ZooKeeper. Its
 // locks belong to its session, so no other engine can renew them. It is safe for concurrent use.
 type Engine interface {
-	lock.Engine
-	lock.Waker
-	lock.Pinger
+	lockengine.Engine
+	lockengine.Waker
+	lockengine.Pinger
 }
 
 type engine struct {
@@ -92,8 +92,8 @@ func (e *engine) expired(s *session) {
 	}
 }
 
-func (e *engine) place(key string) lock.Place {
-	return lock.Place{Node: e.cfg.Name, Slot: -1, Entry: e.lockNode(key)}
+func (e *engine) place(key string) lockengine.Place {
+	return lockengine.Place{Node: e.cfg.Name, Slot: -1, Entry: e.lockNode(key)}
 }
 
 // do sends a request on a connection and waits for its answer.
@@ -163,32 +163,32 @@ func (e *engine) get(ctx context.Context, conn *conn, key string) (*found, error
 	return f, d.err
 }
 
-// Inspect implements lock.Engine. The TTL of the Holder is 0, because ZooKeeper does not know it.
-func (e *engine) Inspect(ctx context.Context, key string) (lock.Holder, error) {
+// Inspect implements lockengine.Engine. The TTL of the Holder is 0, because ZooKeeper does not know it.
+func (e *engine) Inspect(ctx context.Context, key string) (lockengine.Holder, error) {
 	if err := e.enter(); err != nil {
-		return lock.Holder{}, err
+		return lockengine.Holder{}, err
 	}
 	defer e.running.Done()
 	conn, err := e.client.ready(ctx)
 	if err != nil {
-		return lock.Holder{}, notSent("inspect", err)
+		return lockengine.Holder{}, notSent("inspect", err)
 	}
 	// The server may be behind the leader. After a sync its next answer is not.
 	if err := conn.send(opSync, syncOf(e.cfg.Root), func(answer) {}); err != nil {
-		return lock.Holder{}, notSent("inspect", err)
+		return lockengine.Holder{}, notSent("inspect", err)
 	}
 	f, err := e.get(ctx, conn, key)
 	if err != nil {
-		return lock.Holder{}, err
+		return lockengine.Holder{}, err
 	}
-	h := lock.Holder{Place: e.place(key)}
+	h := lockengine.Holder{Place: e.place(key)}
 	if f != nil {
 		h.Owner = f.owner
 	}
 	return h, nil
 }
 
-// Ping implements lock.Pinger: it returns nil if a majority of the servers answers.
+// Ping implements lockengine.Pinger: it returns nil if a majority of the servers answers.
 func (e *engine) Ping(ctx context.Context) error {
 	if err := e.enter(); err != nil {
 		return err
@@ -202,7 +202,7 @@ func (e *engine) Ping(ctx context.Context) error {
 	return err
 }
 
-// Probe implements lock.Pinger: it returns nil if a lock on key could be granted. One request
+// Probe implements lockengine.Pinger: it returns nil if a lock on key could be granted. One request
 // creates and deletes a node beside that of the lock.
 func (e *engine) Probe(ctx context.Context, key string) error {
 	if err := e.enter(); err != nil {
@@ -229,9 +229,9 @@ func (e *engine) Probe(ctx context.Context, key string) error {
 }
 
 // checkRequest returns an error unless ZooKeeper can keep r.
-func checkRequest(r lock.Request) error {
+func checkRequest(r lockengine.Request) error {
 	if r.Owner == "" {
-		return fmt.Errorf("zklock: %w: the owner is empty", lock.ErrDenied)
+		return fmt.Errorf("zklock: %w: the owner is empty", lockengine.ErrDenied)
 	}
 	return nil
 }
@@ -247,4 +247,4 @@ func (e *ttlError) Error() string {
 	return msg + ": raise Config.SessionTimeout"
 }
 
-func (e *ttlError) Unwrap() error { return lock.ErrDenied }
+func (e *ttlError) Unwrap() error { return lockengine.ErrDenied }

@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 var (
 	// errClosed is returned when the engine has been closed.
-	errClosed = fmt.Errorf("%w: zklock: closed", lock.ErrDenied)
+	errClosed = fmt.Errorf("%w: zklock: closed", lockengine.ErrDenied)
 	// errExpired is returned by a connect when the server does not have the session.
 	errExpired = errors.New("the session has expired")
 	// errEnded is returned when a lock was acquired in a session that may have ended since.
@@ -56,22 +56,22 @@ func (c code) Error() string {
 func (c code) kind() error {
 	switch c {
 	case errNoAuth, errAuthFailed:
-		return lock.ErrDenied
+		return lockengine.ErrDenied
 	case errQuota:
-		return lock.ErrRefused
+		return lockengine.ErrRefused
 	case errInconsistent, errUnimplemented, errBadArguments, errNoNode, errNodeExists, errSessionExpired, errMoved, errThrottled:
-		return lock.ErrNotSent
+		return lockengine.ErrNotSent
 	}
-	return lock.ErrNoAnswer
+	return lockengine.ErrNoAnswer
 }
 
 // rejected returns the error of a request that a server has answered with c.
 func rejected(what string, c code) error { return fmt.Errorf("zklock: %s: %w: %w", what, c.kind(), c) }
 
 func notSent(what string, err error) error {
-	return fmt.Errorf("zklock: %s: %w: %w", what, lock.ErrNotSent, err)
+	return fmt.Errorf("zklock: %s: %w: %w", what, lockengine.ErrNotSent, err)
 }
 
 func noAnswer(what string, err error) error {
-	return fmt.Errorf("zklock: %s: %w: %w", what, lock.ErrNoAnswer, err)
+	return fmt.Errorf("zklock: %s: %w: %w", what, lockengine.ErrNoAnswer, err)
 }

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // A fake is a server of one connection that answers as a test wants.
@@ -106,7 +106,7 @@ func taken() []byte {
 	return e.b
 }
 
-var mine = lock.Request{Key: "k", Owner: "me:1"}
+var mine = lockengine.Request{Key: "k", Owner: "me:1"}
 
 // An error that the servers may have found after they had executed the request says nothing
 // of that.
@@ -121,7 +121,7 @@ func TestUnknownErrorMayHaveTaken(t *testing.T) {
 				f.answer(xid, c, nil)
 			}
 		})
-		if _, err := e.Acquire(t.Context(), mine, time.Second); !errors.Is(err, lock.ErrNoAnswer) {
+		if _, err := e.Acquire(t.Context(), mine, time.Second); !errors.Is(err, lockengine.ErrNoAnswer) {
 			t.Errorf("code %d: %v", c, err)
 		}
 	}
@@ -141,7 +141,7 @@ func TestAnswerToAnother(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	_, err := e.Acquire(ctx, mine, time.Second)
-	if !errors.Is(err, lock.ErrNoAnswer) || ctx.Err() != nil {
+	if !errors.Is(err, lockengine.ErrNoAnswer) || ctx.Err() != nil {
 		t.Fatalf("Acquire: %v, and its context: %v", err, ctx.Err())
 	}
 	if !strings.Contains(err.Error(), e.cfg.Servers[0]) {
@@ -174,7 +174,7 @@ func TestCloseDuringAcquire(t *testing.T) {
 	<-sent
 	closed := make(chan error, 1)
 	go func() { closed <- e.Close(t.Context()) }()
-	if err := <-acquired; !errors.Is(err, lock.ErrNoAnswer) {
+	if err := <-acquired; !errors.Is(err, lockengine.ErrNoAnswer) {
 		t.Errorf("Acquire: %v", err)
 	}
 	close(closing)

@@ -7,7 +7,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // The names of nodes. Locks are spread over 256 folders, as a node's children are listed in
@@ -23,7 +23,7 @@ func (e *engine) folder(key string) string {
 func (e *engine) lockNode(key string) string { return e.folder(key) + "/" + escaped(key) }
 
 // ownerNode is the node that exists as long as an owner has a key. No escaped key is the same name.
-func (e *engine) ownerNode(r lock.Request) string {
+func (e *engine) ownerNode(r lockengine.Request) string {
 	sum := sha256.Sum256([]byte(r.Key + "\x00" + r.Owner))
 	return fmt.Sprintf("%s/%%o-%x", e.folder(r.Key), sum[:16])
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/zklock"
 )
 
@@ -94,7 +94,7 @@ func TestPanicOfAConnection(t *testing.T) {
 				p.Store(false)
 			}
 			testwait.Until(t, "the lock is renewed", func() bool {
-				return e.Renew(t.Context(), []lock.Request{mine}, ttl)[0] == nil
+				return e.Renew(t.Context(), []lockengine.Request{mine}, ttl)[0] == nil
 			})
 			release(t, e, mine)
 		})

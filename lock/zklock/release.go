@@ -5,12 +5,12 @@ import (
 	"errors"
 	"time"
 
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
-// Release implements lock.Engine: one request deletes both nodes, or neither. The owner's node
+// Release implements lockengine.Engine: one request deletes both nodes, or neither. The owner's node
 // exists only as long as the owner has the key, so Release can't delete the lock of another owner.
-func (e *engine) Release(ctx context.Context, r lock.Request) error {
+func (e *engine) Release(ctx context.Context, r lockengine.Request) error {
 	if err := e.enter(); err != nil {
 		return err
 	}
@@ -22,7 +22,7 @@ func (e *engine) Release(ctx context.Context, r lock.Request) error {
 	return e.release(ctx, conn, r)
 }
 
-func (e *engine) release(ctx context.Context, conn *conn, r lock.Request) error {
+func (e *engine) release(ctx context.Context, conn *conn, r lockengine.Request) error {
 	_, i, err := doMulti(ctx, conn, "release", remove(e.ownerNode(r)), remove(e.lockNode(r.Key)))
 	if err != nil {
 		return err
@@ -45,9 +45,9 @@ func (e *engine) deleteUnrenewed(h hold) {
 	defer cancel()
 	conn, err := e.client.ready(ctx)
 	if err == nil {
-		err = e.release(ctx, conn, lock.Request{Key: h.key, Owner: h.owner})
+		err = e.release(ctx, conn, lockengine.Request{Key: h.key, Owner: h.owner})
 	}
-	if err == nil || errors.Is(err, lock.ErrNotHeld) {
+	if err == nil || errors.Is(err, lockengine.ErrNotHeld) {
 		return
 	}
 	if e.holds.retry(h) {

@@ -7,16 +7,16 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/internal/lasting"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // errNotOurs is the error of a renewal or a release of a lock that this engine does not have.
-var errNotOurs = fmt.Errorf("zklock: %w", lock.ErrNotHeld)
+var errNotOurs = fmt.Errorf("zklock: %w", lockengine.ErrNotHeld)
 
-// Renew implements lock.Engine: one request checks that the owners' nodes exist. A majority of the
+// Renew implements lockengine.Engine: one request checks that the owners' nodes exist. A majority of the
 // servers agrees on it, so a leader that was replaced while it stood still can't answer, and the
 // session is alive.
-func (e *engine) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration) []error {
+func (e *engine) Renew(ctx context.Context, rs []lockengine.Request, ttl time.Duration) []error {
 	errs := make([]error, len(rs))
 	if len(rs) == 0 {
 		return errs
@@ -48,7 +48,7 @@ func (e *engine) Renew(ctx context.Context, rs []lock.Request, ttl time.Duration
 		switch {
 		case errs[i] == nil:
 			e.holds.add(h, conn.session, ttl)
-		case errors.Is(errs[i], lock.ErrNotHeld):
+		case errors.Is(errs[i], lockengine.ErrNotHeld):
 			e.holds.remove(h)
 		}
 	}
@@ -67,7 +67,7 @@ func fill(errs []error, err error) []error {
 const most = 1000
 
 // renew renews the requests with the indexes these, and sets their errors.
-func (e *engine) renew(ctx context.Context, conn *conn, rs []lock.Request, errs []error, these []int) {
+func (e *engine) renew(ctx context.Context, conn *conn, rs []lockengine.Request, errs []error, these []int) {
 	for len(these) > 0 {
 		n := min(len(these), most)
 		now := append([]int(nil), these[:n]...)

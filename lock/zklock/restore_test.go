@@ -9,7 +9,7 @@ import (
 
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/zklock"
 )
 
@@ -20,11 +20,11 @@ func TestRestoredFromBackup(t *testing.T) {
 	s := teststack.StartZooKeeperServer(t)
 	cfg := zklock.Config{Servers: []string{s.Addr}, SessionTimeout: 30 * time.Second, Logger: slog.New(slog.DiscardHandler)}
 	e := openWith(t, cfg)
-	kept := lock.Request{Key: "kept", Owner: "me:1"}
-	before := lock.Request{Key: "before/a b", Owner: "me:2"}
-	again := lock.Request{Key: "again", Owner: "me:3"}
-	after := lock.Request{Key: "after", Owner: "me:4"}
-	for _, r := range []lock.Request{kept, before, again} {
+	kept := lockengine.Request{Key: "kept", Owner: "me:1"}
+	before := lockengine.Request{Key: "before/a b", Owner: "me:2"}
+	again := lockengine.Request{Key: "again", Owner: "me:3"}
+	after := lockengine.Request{Key: "after", Owner: "me:4"}
+	for _, r := range []lockengine.Request{kept, before, again} {
 		acquire(t, e, r, ttl)
 	}
 	s.Backup()
@@ -34,7 +34,7 @@ func TestRestoredFromBackup(t *testing.T) {
 	acquire(t, e, again, ttl)
 	acquire(t, e, after, ttl)
 	for i := range 20 {
-		r := lock.Request{Key: strconv.Itoa(i), Owner: "me:6"}
+		r := lockengine.Request{Key: strconv.Itoa(i), Owner: "me:6"}
 		acquire(t, e, r, ttl)
 		release(t, e, r)
 	}
@@ -47,12 +47,12 @@ func TestRestoredFromBackup(t *testing.T) {
 	t.Logf("used again after %v", time.Since(started).Round(time.Millisecond))
 	var errs []error
 	testwait.Until(t, "the renewals find which locks are lost", func() bool {
-		errs = e.Renew(t.Context(), []lock.Request{kept, after, again}, ttl)
-		return errors.Is(errs[1], lock.ErrNotHeld) && errors.Is(errs[2], lock.ErrNotHeld)
+		errs = e.Renew(t.Context(), []lockengine.Request{kept, after, again}, ttl)
+		return errors.Is(errs[1], lockengine.ErrNotHeld) && errors.Is(errs[2], lockengine.ErrNotHeld)
 	})
 	wantHolder(t, e, kept.Key, map[bool]string{true: kept.Owner}[errs[0] == nil]) // its ttl may have passed
 	other := openWith(t, cfg)
 	for _, key := range []string{before.Key, again.Key, after.Key} {
-		acquire(t, other, lock.Request{Key: key, Owner: "they:1"}, ttl)
+		acquire(t, other, lockengine.Request{Key: key, Owner: "they:1"}, ttl)
 	}
 }

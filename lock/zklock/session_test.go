@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/internal/teststack"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // The timeout of a session counts from the latest request that the leader must know of.
@@ -56,7 +56,7 @@ func TestStaleSessionIsProlonged(t *testing.T) {
 	s.mu.Lock()
 	s.contacts = []contact{{sent: time.Now().Add(-5 * time.Second)}} // as if it had stood still
 	s.mu.Unlock()
-	r := lock.Request{Key: "k", Owner: "me:1"}
+	r := lockengine.Request{Key: "k", Owner: "me:1"}
 	if _, err := e.Acquire(t.Context(), r, 6*time.Second); err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestStaleSessionIsProlonged(t *testing.T) {
 // goes on in a new one.
 func TestKilledSession(t *testing.T) {
 	e := openInside(t)
-	r := lock.Request{Key: "k", Owner: "me:1"}
+	r := lockengine.Request{Key: "k", Owner: "me:1"}
 	if _, err := e.Acquire(t.Context(), r, 5*time.Second); err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestKilledSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	go second.receive()
-	if _, err := do(t.Context(), second, "close", opClose, nil); err != nil && !errors.Is(err, lock.ErrNoAnswer) {
+	if _, err := do(t.Context(), second, "close", opClose, nil); err != nil && !errors.Is(err, lockengine.ErrNoAnswer) {
 		t.Fatal(err)
 	}
 	second.fail(errClosed)
@@ -101,7 +101,7 @@ func TestKilledSession(t *testing.T) {
 		}
 		<-time.After(10 * time.Millisecond)
 	}
-	if err := e.Renew(t.Context(), []lock.Request{r}, 5*time.Second)[0]; !errors.Is(err, lock.ErrNotHeld) {
+	if err := e.Renew(t.Context(), []lockengine.Request{r}, 5*time.Second)[0]; !errors.Is(err, lockengine.ErrNotHeld) {
 		t.Errorf("Renew: %v", err)
 	}
 	if _, err := e.Acquire(t.Context(), r, 5*time.Second); err != nil {
@@ -122,7 +122,7 @@ func TestAcquireOnItsWayIsNoStray(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.holds.begin(h)
-	if _, err := e.acquire(t.Context(), conn, lock.Request{Key: h.key, Owner: h.owner}); err != nil {
+	if _, err := e.acquire(t.Context(), conn, lockengine.Request{Key: h.key, Owner: h.owner}); err != nil {
 		t.Fatal(err)
 	}
 	if these, err := e.strays(t.Context(), conn); err != nil || len(these) > 0 {

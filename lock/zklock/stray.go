@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // strayTime is how long the servers have to list the locks of a session and to delete strays.
@@ -20,9 +20,9 @@ func (e *engine) deleteStrays(conn *conn) {
 	strays, err := e.strays(ctx, conn)
 	for _, h := range strays {
 		if err == nil {
-			err = e.release(ctx, conn, lock.Request{Key: h.key, Owner: h.owner})
+			err = e.release(ctx, conn, lockengine.Request{Key: h.key, Owner: h.owner})
 		}
-		if errors.Is(err, lock.ErrNotHeld) {
+		if errors.Is(err, lockengine.ErrNotHeld) {
 			err = nil
 		}
 	}
@@ -42,7 +42,7 @@ func (e *engine) strays(ctx context.Context, conn *conn) ([]hold, error) {
 		return nil, err
 	}
 	for _, h := range e.holds.all() {
-		if listed[e.ownerNode(lock.Request{Key: h.key, Owner: h.owner})] {
+		if listed[e.ownerNode(lockengine.Request{Key: h.key, Owner: h.owner})] {
 			delete(listed, e.lockNode(h.key))
 		}
 	}

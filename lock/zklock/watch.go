@@ -17,7 +17,7 @@ type watch struct {
 	last  int
 }
 
-// Watch implements lock.Waker. ZooKeeper notifies once for each watch. When it is set again, the
+// Watch implements lockengine.Waker. ZooKeeper notifies once for each watch. When it is set again, the
 // answer shows whether the lock became free in between.
 func (e *engine) Watch(ctx context.Context, key string, wake func()) (stop func(), err error) {
 	if err := e.enter(); err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/internal/wait"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/locktest"
 	"github.com/belaygo/belay/lock/zklock"
 )
@@ -52,8 +52,8 @@ func TestNewRejectsBadInput(t *testing.T) {
 
 func TestEmptyOwner(t *testing.T) {
 	e := openWith(t, zklock.Config{Servers: []string{"127.0.0.1:1"}})
-	_, err := e.Acquire(t.Context(), lock.Request{Key: "k"}, ttl)
-	wantIs(t, err, lock.ErrDenied)
+	_, err := e.Acquire(t.Context(), lockengine.Request{Key: "k"}, ttl)
+	wantIs(t, err, lockengine.ErrDenied)
 }
 
 // A call ends with its context, even if no server can be reached or none answers.
@@ -63,7 +63,7 @@ func TestContextEndsCalls(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	_, err := e.Acquire(ctx, mine, ttl)
-	wantIs(t, err, lock.ErrNotSent)
+	wantIs(t, err, lockengine.ErrNotSent)
 	wantIs(t, err, context.DeadlineExceeded)
 }
 
@@ -99,16 +99,16 @@ func TestNothingIsSentLater(t *testing.T) {
 	links, fault := link(t, servers)
 	e := openWith(t, zklock.Config{Servers: links, Root: r, SessionTimeout: 2 * time.Second})
 	other := open(t, r, servers)
-	acquire(t, e, lock.Request{Key: "held", Owner: "me:0"}, time.Second)
+	acquire(t, e, lockengine.Request{Key: "held", Owner: "me:0"}, time.Second)
 	heal := fault(locktest.RefuseDials)
-	for !errors.Is(e.Ping(t.Context()), lock.ErrNotSent) { // until the engine has noticed
+	for !errors.Is(e.Ping(t.Context()), lockengine.ErrNotSent) { // until the engine has noticed
 		<-time.After(time.Millisecond)
 	}
 	for range 20 { // more than the channel of another client has room for
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		_, err := e.Acquire(ctx, mine, time.Second)
 		cancel()
-		if err == nil || !errors.Is(err, lock.ErrNotSent) {
+		if err == nil || !errors.Is(err, lockengine.ErrNotSent) {
 			t.Fatalf("without a server: %v", err)
 		}
 	}
@@ -121,12 +121,12 @@ func TestNothingIsSentLater(t *testing.T) {
 		}
 	}
 	wantHolder(t, other, mine.Key, "")
-	wantIs(t, e.Renew(t.Context(), []lock.Request{{Key: "held", Owner: "me:0"}}, time.Second)[0], lock.ErrNotHeld)
+	wantIs(t, e.Renew(t.Context(), []lockengine.Request{{Key: "held", Owner: "me:0"}}, time.Second)[0], lockengine.ErrNotHeld)
 	acquire(t, e, mine, time.Second)
 	release(t, e, mine)
 }
 
-func awaitFree(t *testing.T, e lock.Engine, key string) {
+func awaitFree(t *testing.T, e lockengine.Engine, key string) {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); <-time.After(20 * time.Millisecond) {
 		if h, err := e.Inspect(t.Context(), key); err == nil && h.Owner == "" {
@@ -152,7 +152,7 @@ func TestTTLAboveSessionTimeout(t *testing.T) {
 	e := openWith(t, zklock.Config{Servers: teststack.ZooKeeper(t), Root: root(t), SessionTimeout: 5 * time.Minute})
 	const long = 46 * time.Second // three quarters of the minute that they grant are 45
 	_, err := e.Acquire(t.Context(), mine, long)
-	wantIs(t, err, lock.ErrDenied)
+	wantIs(t, err, lockengine.ErrDenied)
 	for _, part := range []string{"46s", "1m0s", "5m0s"} {
 		if !strings.Contains(fmt.Sprint(err), part) {
 			t.Errorf("%v does not name %s", err, part)
@@ -160,7 +160,7 @@ func TestTTLAboveSessionTimeout(t *testing.T) {
 	}
 	wantHolder(t, e, mine.Key, "")
 	acquire(t, e, mine, 45*time.Second)
-	wantIs(t, e.Renew(t.Context(), []lock.Request{mine}, long)[0], lock.ErrDenied)
+	wantIs(t, e.Renew(t.Context(), []lockengine.Request{mine}, long)[0], lockengine.ErrDenied)
 	release(t, e, mine)
 }
 
@@ -172,7 +172,7 @@ func TestSilentServerIsPassedOver(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	_, err := e.Acquire(ctx, mine, ttl)
-	for errors.Is(err, lock.ErrNotSent) && ctx.Err() == nil { // all were silent so far
+	for errors.Is(err, lockengine.ErrNotSent) && ctx.Err() == nil { // all were silent so far
 		_, err = e.Acquire(ctx, mine, ttl)
 	}
 	if err != nil {
@@ -233,13 +233,13 @@ func TestForeignNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := e.Acquire(t.Context(), mine, ttl)
-	wantIs(t, err, lock.ErrUnusable)
-	wantIs(t, e.Release(t.Context(), mine), lock.ErrNotHeld)
+	wantIs(t, err, lockengine.ErrUnusable)
+	wantIs(t, e.Release(t.Context(), mine), lockengine.ErrNotHeld)
 	if _, _, err := client.Get(grant.Entry); err != nil {
 		t.Errorf("the node is gone: %v", err)
 	}
-	acquire(t, e, lock.Request{Key: "other", Owner: "me:2"}, ttl)
-	release(t, e, lock.Request{Key: "other", Owner: "me:2"})
+	acquire(t, e, lockengine.Request{Key: "other", Owner: "me:2"}, ttl)
+	release(t, e, lockengine.Request{Key: "other", Owner: "me:2"})
 }
 
 // A node that the client may not write is ErrDenied, and no lock is taken.
@@ -251,7 +251,7 @@ func TestNoRight(t *testing.T) {
 	}
 	e := open(t, r, servers)
 	_, err := e.Acquire(t.Context(), mine, ttl)
-	wantIs(t, err, lock.ErrDenied)
+	wantIs(t, err, lockengine.ErrDenied)
 }
 
 // After an acquire without an answer, the engine itself deletes what may be left.
@@ -266,7 +266,7 @@ func TestUnansweredAcquireEnds(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	_, err := e.Acquire(ctx, mine, time.Second)
-	wantIs(t, err, lock.ErrNoAnswer)
+	wantIs(t, err, lockengine.ErrNoAnswer)
 	wantHolder(t, other, mine.Key, mine.Owner)
 	heal()
 	awaitFree(t, other, mine.Key) // long before the session ends
@@ -290,8 +290,8 @@ func TestClose(t *testing.T) {
 	}
 	wantHolder(t, other, mine.Key, mine.Owner)
 	_, err = e.Acquire(t.Context(), theirs, ttl)
-	wantIs(t, err, lock.ErrDenied)
-	wantIs(t, e.Release(t.Context(), mine), lock.ErrDenied)
+	wantIs(t, err, lockengine.ErrDenied)
+	wantIs(t, e.Release(t.Context(), mine), lockengine.ErrDenied)
 	awaitFree(t, other, mine.Key)
 }
 
@@ -316,7 +316,7 @@ func TestOtherProtocol(t *testing.T) {
 	defer func() { _ = l.Close(); <-done }()
 	e := openWith(t, zklock.Config{Servers: []string{l.Addr().String()}})
 	_, err = e.Acquire(t.Context(), mine, ttl)
-	wantIs(t, err, lock.ErrNotSent)
+	wantIs(t, err, lockengine.ErrNotSent)
 }
 
 // A lock is its owner's alone: no other gets it or releases it, and others are woken when it is
@@ -327,10 +327,10 @@ func TestOneOwner(t *testing.T) {
 	e, other := open(t, r, servers), open(t, r, servers)
 	acquire(t, e, mine, ttl)
 	_, err := other.Acquire(t.Context(), theirs, ttl)
-	if held, ok := errors.AsType[*lock.HeldError](err); !ok || held.Holder.Owner != mine.Owner {
+	if held, ok := errors.AsType[*lockengine.HeldError](err); !ok || held.Holder.Owner != mine.Owner {
 		t.Fatalf("another acquires it: %v", err)
 	}
-	wantIs(t, other.Release(t.Context(), theirs), lock.ErrNotHeld)
+	wantIs(t, other.Release(t.Context(), theirs), lockengine.ErrNotHeld)
 	woken := make(chan struct{}, 1)
 	stop, err := other.Watch(t.Context(), mine.Key, func() { wait.Wake(woken) })
 	if err != nil {
@@ -340,7 +340,7 @@ func TestOneOwner(t *testing.T) {
 	release(t, e, mine)
 	testwait.Until(t, "another is woken", func() bool { return len(woken) > 0 })
 	acquire(t, other, theirs, ttl)
-	wantIs(t, e.Release(t.Context(), mine), lock.ErrNotHeld)
+	wantIs(t, e.Release(t.Context(), mine), lockengine.ErrNotHeld)
 	wantHolder(t, other, theirs.Key, theirs.Owner)
 	release(t, other, theirs)
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/belaygo/belay/guard"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // A Result is what became of a request.
@@ -43,7 +43,7 @@ func judge(err error) Answer {
 		return Answer{Result: Done}
 	case errors.Is(err, ErrSoldOut):
 		return Answer{Result: SoldOut}
-	case errors.Is(err, guard.ErrBusy), errors.Is(err, errBusy), errors.Is(err, lock.ErrMarked):
+	case errors.Is(err, guard.ErrBusy), errors.Is(err, errBusy), errors.Is(err, lockengine.ErrMarked):
 		return Answer{Result: Busy}
 	case errors.Is(err, guard.ErrIntercepted), errors.Is(err, guard.ErrLost):
 		return Answer{Result: Intercepted}

@@ -5,7 +5,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // A Starter is an engine that knows when its server started. A server that was started again has
@@ -26,5 +26,5 @@ type Starter interface {
 type Adopter interface {
 	// Adopt acquires each lock for its owner, as Acquire does. It returns one error for each
 	// request, in order: nil if the owner has the lock.
-	Adopt(ctx context.Context, rs []lock.Request, ttl time.Duration) []error
+	Adopt(ctx context.Context, rs []lockengine.Request, ttl time.Duration) []error
 }

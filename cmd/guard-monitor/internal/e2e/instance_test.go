@@ -21,6 +21,7 @@ import (
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/redislock"
 	"github.com/belaygo/belay/lock/switchlock"
 	"github.com/belaygo/belay/notify/outbox"
@@ -130,7 +131,7 @@ func (i *instance) run(ctx context.Context) (err error) {
 }
 
 // open returns what keeps the locks.
-func (i *instance) open(log *slog.Logger) (lock.Engine, error) {
+func (i *instance) open(log *slog.Logger) (lockengine.Engine, error) {
 	if i.do == "sell" {
 		return openSwitch(log)
 	}

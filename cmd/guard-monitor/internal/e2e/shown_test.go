@@ -5,13 +5,13 @@ import (
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
 	"github.com/belaygo/belay/internal/testwait"
-	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/switchlock"
 	"github.com/belaygo/belay/notify/outbox"
 )
 
 // heartbeats has an instance tell the monitor what it knows of a switch.
-func (i *instance) heartbeats(cfg *outbox.Config, e lock.Engine) {
+func (i *instance) heartbeats(cfg *outbox.Config, e lockengine.Engine) {
 	s, ok := e.(switchlock.Engine)
 	if !ok {
 		return

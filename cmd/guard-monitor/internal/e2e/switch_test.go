@@ -24,6 +24,7 @@ import (
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/redislock"
 	"github.com/belaygo/belay/lock/sqllock"
 	"github.com/belaygo/belay/lock/switchlock"
@@ -67,7 +68,7 @@ func openSwitch(log *slog.Logger) (switchlock.Engine, error) {
 		return nil, err
 	}
 	return switchlock.New(switchlock.Config{
-		Source: source, Engines: map[string]lock.Engine{"redis": redis, "sql": table}, First: "redis",
+		Source: source, Engines: map[string]lockengine.Engine{"redis": redis, "sql": table}, First: "redis",
 		Lease: switchLease, TTL: switchTTL, Logger: log,
 	})
 }
