@@ -10,6 +10,19 @@ import (
 
 // A Lease is a grant as one caller has it: a context that ends with it, and a release.
 // It is safe for concurrent use.
+//
+// One watchdog per Locker renews each grant at a third of its ttl for as long as its
+// holder has it, up to Config.MaxHold. It retries after errors, and stops when the
+// engine reports that the lock has another owner or none. When a lockengine.LossWatcher reports
+// that a lock may be lost, the watchdog renews that lock at once.
+//
+// A lease can be relied on until its local deadline: the start of the last successful
+// request, plus the ttl, less a margin, on the monotonic clock. At that time
+// [Lease.Context] ends with a cause that matches [ErrLost], and the next caller may
+// try, whether or not the engine answers.
+//
+// A holder whose work is done for good may mark the key with [Lease.ReleaseMarked].
+// Acquires with [UnlessMarked] then fail at once with lockengine.ErrMarked.
 type Lease struct {
 	locker     *Locker
 	grant      *grant

@@ -15,6 +15,30 @@ import (
 
 // A Locker acquires locks and renews them. It is safe for concurrent use, and a
 // prometheus.Collector.
+//
+// # Waiting
+//
+// Callers of one process that acquire the same key queue in memory, first in, first out.
+// Only the head of the queue calls the engine. A lockengine.Waker notifies it when the lock is
+// released; the head polls in any case. While the engine cannot be reached, as in a
+// failover, the head retries for up to a ttl.
+//
+// A lock that is released while a caller of this process waits is handed over in
+// memory: always once, and again within Config.HandOver of the grant. Later it is
+// released in the engine, so that other processes get it, too. An engine may keep the
+// order in which processes began to wait: lock/redislock does.
+//
+// A caller whose context carries a lease on the key gets another one at once.
+//
+// # Requests without an answer
+//
+// A request is executed at most once. One without an answer may leave an unused grant.
+// The Locker repeats its release until a ttl has passed, and at once when a caller
+// needs the key. Close waits until the engine has answered about each such grant. There
+// are at most 10,000, of which some 100 a second are released again; further ones are
+// left to expire. An engine that hung may execute an acquire even later. Such a lock is
+// released when a caller of this Locker needs its key; other processes wait until it
+// expires.
 type Locker struct {
 	engine  lockengine.Engine
 	losses  lockengine.LossWatcher // the engine, nil if it is no LossWatcher
