@@ -130,9 +130,8 @@ func (s *keySet) hurried(ctx, waited context.Context) bool {
 // key was short. Wait bounds the wait for a key, not the time that an engine has: the caller
 // goes on as one that does not wait.
 func unheard(err error, took time.Duration) bool {
-	_, held := errors.AsType[*lockengine.HeldError](err)
 	asked := errors.Is(err, lockengine.ErrNoAnswer) || errors.Is(err, lockengine.ErrNotSent) || errors.Is(err, lockengine.ErrRefused)
-	return !held && errors.Is(err, context.DeadlineExceeded) && (took < hesitation || !asked)
+	return !errors.Is(err, lock.ErrHeld) && errors.Is(err, context.DeadlineExceeded) && (took < hesitation || !asked)
 }
 
 // unanswered reports whether the caller's deadline passed while Redis did not answer,

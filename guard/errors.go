@@ -15,7 +15,7 @@ import (
 // operation itself, and of the database, are returned as they are.
 var (
 	// ErrBusy is returned when another caller holds the key: the first interception. It
-	// wraps a *lockengine.HeldError, and the context's error if that ended the wait. It is also
+	// matches lock.ErrHeld, and the context's error if that ended the wait. It is also
 	// returned when another caller has changed one of several rows under the key first,
 	// in each attempt: see Retries. Then it wraps a *dbguard.ConflictError. In both cases
 	// the same call may succeed later.

@@ -12,7 +12,7 @@ import (
 )
 
 // Acquire acquires the lock on key, and waits for it until ctx ends. Then it returns an
-// error that matches *lockengine.HeldError and ctx.Err(). It also waits while the engine cannot be
+// error that matches ErrHeld and ctx.Err(). It also waits while the engine cannot be
 // reached, as in a failover, for at most a ttl in a row. Then it returns the engine's
 // error. Each request has less than a ttl to be answered.
 //
@@ -30,8 +30,8 @@ func (l *Locker) Acquire(ctx context.Context, key string, opts ...AcquireOption)
 	return l.acquireCounted(ctx, newAcquireCall(key, opts))
 }
 
-// TryAcquire is Acquire without waiting: it returns a *lockengine.HeldError at once if another
-// caller has the key. When that is a caller of this Locker, or one is about to acquire
+// TryAcquire is Acquire without waiting: it returns an error that matches ErrHeld at
+// once if another caller has the key. When that is a caller of this Locker, or one is about to acquire
 // it, the engine is not called. A second request is sent if a grant that nobody uses
 // had to be released first, which takes up to Config.RequestTimeout.
 func (l *Locker) TryAcquire(ctx context.Context, key string, opts ...AcquireOption) (*Lease, error) {

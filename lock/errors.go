@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/belaygo/belay/lock/internal/held"
 	"github.com/belaygo/belay/lock/lockengine"
 )
 
@@ -21,6 +22,10 @@ var (
 	// ErrUnrenewed is returned when every renewal since the last success failed: the
 	// engine did not answer, or rejected it. It matches ErrExpired.
 	ErrUnrenewed = fmt.Errorf("%w: renewals failed", ErrExpired)
+	// ErrHeld is returned when another caller has the key. The error is a
+	// *lockengine.HeldError, which names the holder. If a context ended the wait for the
+	// key, it matches the context's error, too.
+	ErrHeld = held.Err
 	// ErrInvalidKey is returned when a key is not 1 to 512 bytes of valid UTF-8
 	// with no braces but those of one hash tag, as in order:{42}:items.
 	ErrInvalidKey = errors.New("lock: invalid key")
@@ -39,8 +44,8 @@ func endedBy(e *lockengine.HeldError, err error) error {
 	if errors.Is(err, ErrClosed) {
 		return err
 	}
-	held := *e // or every e would be on the heap, even of waits that end well
-	return fmt.Errorf("%w: %w", &held, err)
+	last := *e // or every e would be on the heap, even of waits that end well
+	return fmt.Errorf("%w: %w", &last, err)
 }
 
 // mayBeHeld reports whether an acquire that failed with err may have taken the lock

@@ -16,8 +16,8 @@ func TestHeldErrorOfThisProcess(t *testing.T) {
 	first := acquire(t, l, "k")
 	_, err := l.TryAcquire(t.Context(), "k")
 	held, ok := errors.AsType[*lockengine.HeldError](err)
-	if !ok || !held.Local {
-		t.Fatalf("err = %v, want a HeldError of this process", err)
+	if !ok || !held.Local || !errors.Is(err, lock.ErrHeld) {
+		t.Fatalf("err = %v, want a HeldError of this process that matches ErrHeld", err)
 	}
 	if want := "is held by another caller of this process, " + first.Grant().Owner; !strings.Contains(err.Error(), want) {
 		t.Errorf("text is %v\nwant      %s", err, want)

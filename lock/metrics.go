@@ -72,12 +72,11 @@ func newMetrics(name string) *metrics {
 }
 
 func (m *metrics) acquired(err error, took time.Duration) {
-	var held *lockengine.HeldError
 	switch {
 	case err == nil:
 		m.granted.Inc()
 		m.seconds.Observe(took.Seconds())
-	case errors.As(err, &held):
+	case errors.Is(err, ErrHeld):
 		m.held.Inc()
 	case errors.Is(err, lockengine.ErrMarked):
 		m.marked.Inc()

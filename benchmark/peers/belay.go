@@ -8,7 +8,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/belaygo/belay/lock"
-	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/redislock"
 )
 
@@ -43,7 +42,7 @@ func (l *belayLocker) acquire(ctx context.Context, key string, wait bool) (held,
 		take = l.locker.Acquire
 	}
 	lease, err := take(ctx, key)
-	if _, busy := errors.AsType[*lockengine.HeldError](err); busy && !wait {
+	if errors.Is(err, lock.ErrHeld) && !wait {
 		return nil, errHeld
 	}
 	if err != nil {

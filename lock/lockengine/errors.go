@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/belaygo/belay/lock/internal/held"
 )
 
 var (
@@ -33,8 +35,7 @@ var (
 	ErrMarked = errors.New("lock: marked as done")
 )
 
-// A HeldError is returned when another caller has the key. If a context ended the wait
-// for it, the error matches the context's error, too.
+// A HeldError is returned when another owner has the key. It matches lock.ErrHeld.
 type HeldError struct {
 	Key    string
 	Holder Holder // as far as it is known
@@ -64,6 +65,9 @@ func (e *HeldError) Error() string {
 	}
 	return msg
 }
+
+// Is reports whether target is lock.ErrHeld.
+func (e *HeldError) Is(target error) bool { return target == held.Err }
 
 // rounded returns d rounded for people: to seconds from 10 s on, to tenths of a second from 1 s on,
 // and to milliseconds below.

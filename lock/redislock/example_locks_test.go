@@ -10,7 +10,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/belaygo/belay/lock"
-	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/redislock"
 )
 
@@ -52,8 +51,7 @@ func Example_locks() {
 
 	err = nightly(ctx, locker, func(context.Context) error {
 		_, err := locker.TryAcquire(ctx, "report:daily")
-		_, held := errors.AsType[*lockengine.HeldError](err)
-		fmt.Println("another caller is told so:", held)
+		fmt.Println("another caller is told so:", errors.Is(err, lock.ErrHeld))
 		return nil
 	})
 	fmt.Println(err)
