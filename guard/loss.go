@@ -3,6 +3,7 @@ package guard
 import (
 	"errors"
 
+	"github.com/belaygo/belay/internal/leaseend"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/notify"
 )
@@ -39,9 +40,9 @@ func lossOf(err error) notify.Loss {
 	switch {
 	case errors.Is(err, lock.ErrClosed):
 		return ""
-	case errors.Is(err, lock.ErrUnrenewed):
+	case errors.Is(err, leaseend.ErrUnrenewed):
 		return notify.LossUnrenewed
-	case errors.Is(err, lock.ErrExpired):
+	case errors.Is(err, leaseend.ErrExpired):
 		return notify.LossExpired
 	case errors.Is(err, lock.ErrMaxHold):
 		return notify.LossMaxHold

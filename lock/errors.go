@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/belaygo/belay/internal/leaseend"
 	"github.com/belaygo/belay/lock/internal/held"
 	"github.com/belaygo/belay/lock/lockengine"
 )
@@ -16,12 +17,6 @@ var (
 	// ErrMaxHold is returned when the lock was held for longer than Config.MaxHold,
 	// which has a default. It matches ErrLost.
 	ErrMaxHold = fmt.Errorf("%w: held for too long", ErrLost)
-	// ErrExpired is returned when the lock was not renewed in time, so that it could
-	// no longer be relied on. It matches ErrLost.
-	ErrExpired = fmt.Errorf("%w: not renewed in time", ErrLost)
-	// ErrUnrenewed is returned when every renewal since the last success failed: the
-	// engine did not answer, or rejected it. It matches ErrExpired.
-	ErrUnrenewed = fmt.Errorf("%w: renewals failed", ErrExpired)
 	// ErrHeld is returned when another caller has the key. The error is a
 	// *lockengine.HeldError, which names the holder. If a context ended the wait for the
 	// key, it matches the context's error, too.
@@ -34,6 +29,10 @@ var (
 	// the holder was done. The engine keeps that lock until its ttl has passed since
 	// the last renewal, unless the acquire was Local.
 	ErrClosed = errors.New("lock: closed")
+
+	// How a lease ends at its deadline.
+	errExpired   = fmt.Errorf("%w: %w", ErrLost, leaseend.ErrExpired)
+	errUnrenewed = fmt.Errorf("%w: %w", errExpired, leaseend.ErrUnrenewed)
 
 	// errGivenUp is how a lease ends that Close did not wait for any longer.
 	errGivenUp = fmt.Errorf("%w: %w before it was released", ErrLost, ErrClosed)

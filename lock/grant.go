@@ -76,9 +76,9 @@ func (g *grant) lossError(cause error, reason string) error {
 // expired is the loss of a grant that was not renewed in time. The caller holds
 // Locker.mu.
 func (g *grant) expired() error {
-	cause := ErrExpired
+	cause := errExpired
 	if g.lastRenewalFailed {
-		cause = ErrUnrenewed
+		cause = errUnrenewed
 	}
 	return g.lossError(cause, "its time is up")
 }

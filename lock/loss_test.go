@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/belaygo/belay/internal/leaseend"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/lockengine"
 )
@@ -35,10 +36,10 @@ func TestLossTellsWhy(t *testing.T) {
 				pass(ttl)
 				err := lease.Err()
 				wantIs(t, err, lock.ErrLost)
-				if got := errors.Is(err, lock.ErrExpired); got != tc.expired {
+				if got := errors.Is(err, leaseend.ErrExpired); got != tc.expired {
 					t.Errorf("%v: expired %v, want %v", err, got, tc.expired)
 				}
-				if got := errors.Is(err, lock.ErrUnrenewed); got != tc.unrenewed {
+				if got := errors.Is(err, leaseend.ErrUnrenewed); got != tc.unrenewed {
 					t.Errorf("%v: unrenewed %v, want %v", err, got, tc.unrenewed)
 				}
 				pass(3 * ttl)
@@ -59,8 +60,8 @@ func TestRenewedAgain(t *testing.T) {
 		wantAlive(t, lease, true)
 		engine.onRenew(renewLate)
 		pass(ttl)
-		wantIs(t, lease.Err(), lock.ErrExpired)
-		if err := lease.Err(); errors.Is(err, lock.ErrUnrenewed) {
+		wantIs(t, lease.Err(), leaseend.ErrExpired)
+		if err := lease.Err(); errors.Is(err, leaseend.ErrUnrenewed) {
 			t.Errorf("%v: the renewal that failed was long ago", err)
 		}
 		pass(3 * ttl)
@@ -94,7 +95,7 @@ func TestOverwrittenLockIsLostAtRenewal(t *testing.T) {
 		pass(renewed)
 		wantAlive(t, lease, false)
 		err := lease.Err()
-		if errors.Is(err, lock.ErrExpired) || !strings.Contains(fmt.Sprint(err), "WRONGTYPE") {
+		if errors.Is(err, leaseend.ErrExpired) || !strings.Contains(fmt.Sprint(err), "WRONGTYPE") {
 			t.Errorf("the lease ended with %v, want the engine's answer", err)
 		}
 		wantIs(t, lease.Release(t.Context()), lock.ErrLost)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/belaygo/belay/internal/leaseend"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/lockengine"
@@ -336,7 +337,7 @@ func TestPoolOfItsOwn(t *testing.T) {
 			defer func() { _ = tx.Rollback() }()
 		}
 		<-starved.Context().Done()
-		wantIs(t, starved.Err(), lock.ErrUnrenewed)
+		wantIs(t, starved.Err(), leaseend.ErrUnrenewed)
 		if err := own.Err(); err != nil {
 			t.Errorf("on a pool of its own: %v", err)
 		}
