@@ -67,7 +67,7 @@ func ids(all []amqp.Delivery) (list []string) {
 	return list
 }
 
-func open(tb testing.TB, url string, cfg amqprelay.Config) *amqprelay.Publisher {
+func open(tb testing.TB, url string, cfg amqprelay.Config) amqprelay.Publisher {
 	tb.Helper()
 	cfg.Logger = slog.New(slog.DiscardHandler)
 	p, err := amqprelay.New(url, cfg)

@@ -16,8 +16,24 @@ import (
 
 var errClosed = errors.New("closed")
 
-// A Publisher is a relay.Publisher that sends messages to RabbitMQ. It is safe for concurrent use.
-type Publisher struct {
+// A Publisher sends messages to RabbitMQ. It is safe for concurrent use.
+//
+// Publish returns nil once the broker has routed m to a queue and confirmed it. An error that
+// matches relay.ErrUnavailable is that of the connection; the broker may have accepted m.
+// One that matches relay.ErrRejected means that the broker never accepts m. After
+// ErrUnroutable the broker has not accepted m.
+type Publisher interface {
+	relay.Publisher
+
+	// Ping returns an error unless there is a connection.
+	Ping(ctx context.Context) error
+	// Close disconnects. A Publish that is under way ends with an error, and its outcome is unknown.
+	// Close may be called again. It ends with ctx, or about a second after the call when the broker
+	// does not answer.
+	Close(ctx context.Context) error
+}
+
+type publisher struct {
 	cfg     Config
 	life    context.Context // ends with Close
 	stop    context.CancelFunc
@@ -28,8 +44,6 @@ type Publisher struct {
 	current *attempt       // nil before the first
 	running sync.WaitGroup // attempts, and the links that they have made
 }
-
-var _ relay.Publisher = (*Publisher)(nil)
 
 // An attempt to connect is shared by the callers that need a connection.
 type attempt struct {
@@ -42,7 +56,7 @@ type attempt struct {
 // amqp://user:password@host:5672/vhost. Several nodes of one cluster are separated by commas and
 // tried in turn. It does not connect: the first Publish does. The caller closes the Publisher after
 // the relay.
-func New(url string, cfg Config) (*Publisher, error) {
+func New(url string, cfg Config) (Publisher, error) {
 	cfg = cfg.withDefaults()
 	if cfg.Timeout < 0 {
 		return nil, fmt.Errorf("amqprelay: Timeout %v is negative", cfg.Timeout)
@@ -51,16 +65,12 @@ func New(url string, cfg Config) (*Publisher, error) {
 	if err != nil {
 		return nil, fmt.Errorf("amqprelay: %w", err)
 	}
-	p := &Publisher{cfg: cfg, dialer: dialer}
+	p := &publisher{cfg: cfg, dialer: dialer}
 	p.life, p.stop = context.WithCancel(context.Background())
 	return p, nil
 }
 
-// Publish returns nil once the broker has routed m to a queue and confirmed it. An error that
-// matches relay.ErrUnavailable is that of the connection; the broker may have accepted m.
-// One that matches relay.ErrRejected means that the broker never accepts m. After
-// ErrUnroutable the broker has not accepted m.
-func (p *Publisher) Publish(ctx context.Context, m relay.Message) error {
+func (p *publisher) Publish(ctx context.Context, m relay.Message) error {
 	message, err := p.encode(m)
 	if err != nil {
 		return err
@@ -79,7 +89,7 @@ func (p *Publisher) Publish(ctx context.Context, m relay.Message) error {
 }
 
 // encode returns m as the broker gets it.
-func (p *Publisher) encode(m relay.Message) (amqp.Publishing, error) {
+func (p *publisher) encode(m relay.Message) (amqp.Publishing, error) {
 	if limit := p.maxSize.Load(); limit > 0 && int64(len(m.Body)) > limit {
 		return amqp.Publishing{}, fmt.Errorf("%w: its body has %d bytes, and max_message_size is %d", errTooLarge, len(m.Body), limit)
 	}
@@ -107,7 +117,7 @@ func (p *Publisher) encode(m relay.Message) (amqp.Publishing, error) {
 
 // connect returns a link that works as far as is known. Callers that come together share one
 // attempt, and its error.
-func (p *Publisher) connect(ctx context.Context) (*link, error) {
+func (p *publisher) connect(ctx context.Context) (*link, error) {
 	p.mu.Lock()
 	if p.life.Err() != nil {
 		p.mu.Unlock()
@@ -139,7 +149,7 @@ func (a *attempt) failed() bool {
 }
 
 // dial connects, and stays with the link until that is over.
-func (p *Publisher) dial(a *attempt) {
+func (p *publisher) dial(a *attempt) {
 	var session *rabbit.Session
 	a.err = background.Do(p.cfg.Logger, "connect to rabbitmq", func() (err error) {
 		session, err = p.dialer.Dial(p.life, func(ch *amqp.Channel) error { return ch.Confirm(false) })
@@ -159,18 +169,14 @@ func (p *Publisher) dial(a *attempt) {
 	}
 }
 
-// Ping returns an error unless there is a connection.
-func (p *Publisher) Ping(ctx context.Context) error {
+func (p *publisher) Ping(ctx context.Context) error {
 	if _, err := p.connect(ctx); err != nil {
 		return fmt.Errorf("amqprelay: ping broker: %w", err)
 	}
 	return nil
 }
 
-// Close disconnects. A Publish that is under way ends with an error, and its outcome is unknown.
-// Close may be called again. It ends with ctx, or about a second after the call when the broker
-// does not answer.
-func (p *Publisher) Close(ctx context.Context) error {
+func (p *publisher) Close(ctx context.Context) error {
 	p.mu.Lock()
 	p.stop()
 	p.mu.Unlock()

@@ -27,7 +27,7 @@ func serve(t *testing.T, h http.HandlerFunc) string {
 	return server.URL
 }
 
-func open(t *testing.T, url string, cfg httprelay.Config) *httprelay.Publisher {
+func open(t *testing.T, url string, cfg httprelay.Config) httprelay.Publisher {
 	t.Helper()
 	cfg.Source = "/orders"
 	p, err := httprelay.New(url, cfg)

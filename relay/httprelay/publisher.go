@@ -32,17 +32,25 @@ type Config struct {
 	Client *http.Client
 }
 
-// A Publisher is a relay.Publisher that posts messages. It is safe for concurrent use.
-type Publisher struct {
+// A Publisher posts messages. It is safe for concurrent use.
+//
+// Publish returns nil once the endpoint has accepted m. An error that matches
+// relay.ErrUnavailable is that of the endpoint, and one that matches relay.ErrRejected that of m.
+type Publisher interface {
+	relay.Publisher
+
+	// Close closes connections that are idle.
+	Close()
+}
+
+type publisher struct {
 	url    string
 	cfg    Config
 	client *http.Client
 }
 
-var _ relay.Publisher = (*Publisher)(nil)
-
 // New returns a Publisher that posts to a URL.
-func New(address string, cfg Config) (*Publisher, error) {
+func New(address string, cfg Config) (Publisher, error) {
 	u, err := url.Parse(address)
 	switch {
 	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
@@ -59,7 +67,7 @@ func New(address string, cfg Config) (*Publisher, error) {
 	}
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	cfg.Header = cfg.Header.Clone()
-	return &Publisher{url: address, cfg: cfg, client: &client}, nil
+	return &publisher{url: address, cfg: cfg, client: &client}, nil
 }
 
 func newTransport() *http.Transport {
@@ -71,9 +79,7 @@ func newTransport() *http.Transport {
 	}
 }
 
-// Publish returns nil once the endpoint has accepted m. An error that matches
-// relay.ErrUnavailable is that of the endpoint, and one that matches relay.ErrRejected that of m.
-func (p *Publisher) Publish(ctx context.Context, m relay.Message) error {
+func (p *publisher) Publish(ctx context.Context, m relay.Message) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url, bytes.NewReader(m.Body))
 	if err != nil {
 		return fmt.Errorf("httprelay: %w", err)
@@ -103,7 +109,7 @@ func timedOut(err error) bool {
 
 // describe sets the attributes of a message. A header of the message is an attribute if its name can
 // be one.
-func (p *Publisher) describe(h http.Header, m relay.Message) {
+func (p *publisher) describe(h http.Header, m relay.Message) {
 	for name, value := range m.Headers {
 		if isAttribute(name) {
 			h.Set("Ce-"+name, encode(value))
@@ -163,5 +169,4 @@ func judge(status int) error {
 	return err
 }
 
-// Close closes connections that are idle.
-func (p *Publisher) Close() { p.client.CloseIdleConnections() }
+func (p *publisher) Close() { p.client.CloseIdleConnections() }
