@@ -73,18 +73,17 @@ func (d Decision) String() string {
 	return fmt.Sprintf("Decision(%d)", int(d))
 }
 
-// ErrRejected is matched by the error of a message that is rejected.
-var ErrRejected = errors.New("inbox: message rejected")
+var errRejected = errors.New("inbox: message rejected")
 
 var errNoID = fmt.Errorf("%w: it has no id, so nothing shows whether it has taken effect before: "+
-	"its producer must set one, such as MessageId of AMQP, or take one from the body: %w", ErrRejected, once.ErrRequest)
+	"its producer must set one, such as MessageId of AMQP, or take one from the body: %w", errRejected, once.ErrRequest)
 
 // Rejected returns an error with which an operation has its message rejected.
 func Rejected(err error) error {
 	if err == nil {
-		return ErrRejected
+		return errRejected
 	}
-	return fmt.Errorf("%w: %w", ErrRejected, err)
+	return fmt.Errorf("%w: %w", errRejected, err)
 }
 
 // Handle runs op for a message in one transaction, unless the message has taken effect
@@ -113,11 +112,11 @@ func (b *Inbox) Handle(ctx context.Context, m Message, op guard.Op, opts ...guar
 	case err == nil, errors.Is(err, guard.ErrDuplicate):
 		return Ack, nil
 	case errors.Is(err, once.ErrRequest), errors.Is(err, guard.ErrMismatch), errors.Is(err, guard.ErrExists):
-		return Reject, fmt.Errorf("%w: %w", ErrRejected, err)
-	case errors.Is(err, ErrRejected):
+		return Reject, fmt.Errorf("%w: %w", errRejected, err)
+	case errors.Is(err, errRejected):
 		return Reject, err
 	case errors.Is(err, guard.ErrUnknown) && errors.Is(err, guard.ErrTxControl): // no delivery finds it out
-		return Reject, fmt.Errorf("%w: %w", ErrRejected, err)
+		return Reject, fmt.Errorf("%w: %w", errRejected, err)
 	}
 	return Retry, err
 }

@@ -78,7 +78,7 @@ func TestHandle(t *testing.T) {
 			m := inbox.Message{ID: "1", Body: []byte("a")}
 			want(inbox.Retry, oops, m, fails(oops))
 			want(inbox.Reject, oops, m, fails(inbox.Rejected(oops)))
-			want(inbox.Reject, inbox.ErrRejected, m, fails(inbox.Rejected(nil)))
+			want(inbox.Reject, inbox.Rejected(nil), m, fails(inbox.Rejected(nil)))
 			want(inbox.Ack, nil, m, book)
 			want(inbox.Ack, nil, m, fails(errors.New("ran again")))
 			want(inbox.Ack, nil, inbox.Message{ID: "1"}, book)
@@ -230,7 +230,7 @@ func TestMessageWithoutID(t *testing.T) {
 		box, err := inbox.New(g.Guard, inbox.Config{Consumer: "bank"})
 		testdb.WantNil(t, err)
 		decision, err := box.Handle(bg, inbox.Message{Body: []byte("1")}, book)
-		if decision != inbox.Reject || !errors.Is(err, inbox.ErrRejected) || !strings.Contains(err.Error(), "its producer must set one, such as MessageId") {
+		if decision != inbox.Reject || !errors.Is(err, inbox.Rejected(nil)) || !strings.Contains(err.Error(), "its producer must set one, such as MessageId") {
 			t.Errorf("%v, %v; want a rejection that names the producer's MessageId", decision, err)
 		}
 		wantCents(t, db, 0)

@@ -12,10 +12,6 @@ var (
 	// Wait until Record.Settled is true. Only a switch back to the old engine is possible
 	// before that.
 	ErrUnsettled = errors.New("switchlock: a switch is not over")
-	// ErrNotGone is returned by Engine.To for a Change with GoneSince if the engine that
-	// keeps the locks now grants one: locks would have two holders. Switch it off, or make
-	// the switch without GoneSince.
-	ErrNotGone = errors.New("switchlock: the old engine is not gone, it grants locks")
 	// ErrChanged is returned by Source.Swap when the source has another record than the one
 	// to be replaced.
 	ErrChanged = errors.New("switchlock: the record has changed")

@@ -60,8 +60,8 @@ func (e *engine) To(ctx context.Context, c Change) (Record, error) {
 			return next, err
 		}
 		newest, answers := e.newest(ctx, r.To)
-		if answers && !c.GoneSince.IsZero() {
-			return r, fmt.Errorf("%w: %s", ErrNotGone, r.To)
+		if answers && !c.GoneSince.IsZero() { // locks would have two holders
+			return r, fmt.Errorf("switchlock: %s is not gone, it grants locks: switch it off, or leave out GoneSince", r.To)
 		}
 		next.Base, err = base(r.Base, newest+lead(r.Lease, token), token)
 		return next, err
