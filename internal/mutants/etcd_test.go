@@ -22,9 +22,9 @@ var etcdMutants = []mutant{
 		loses: "A holder that lost its lock believes in that of the next one.",
 		file:  "lock/etcdlock/renew.go",
 		old: `	if f == nil || f.owner != r.Owner {
-		e.holds.remove(h)`,
+		e.holds.Remove(h)`,
 		new: `	if f == nil {
-		e.holds.remove(h)`,
+		e.holds.Remove(h)`,
 		tests: "lock/etcdlock TestLeaseRevoked",
 	},
 	{
@@ -38,7 +38,7 @@ var etcdMutants = []mutant{
 	{
 		name:  "etcd-lock-lives-with-the-others",
 		loses: "The lock of a caller that does not renew it stays as long as the process renews any other.",
-		file:  "lock/etcdlock/hold.go",
+		file:  "lock/internal/holds/holds.go",
 		old:   `time.AfterFunc(ttl, func()`,
 		new:   `time.AfterFunc(100*ttl, func()`,
 		tests: "lock/etcdlock TestUnrenewedEnds",
@@ -73,8 +73,8 @@ var etcdMutants = []mutant{
 		name:  "etcd-grants-what-it-deletes",
 		loses: "A lock is deleted right after its owner has acquired it again.",
 		file:  "lock/etcdlock/acquire.go",
-		old:   `	if !e.holds.begin(h) {`,
-		new:   `	if !e.holds.begin(h) && r.Waits {`,
+		old:   `	if !e.holds.Begin(h) {`,
+		new:   `	if !e.holds.Begin(h) && r.Waits {`,
 		tests: "lock/etcdlock TestAcquireDuringDeletion",
 	},
 	{

@@ -60,7 +60,7 @@ var zkMutants = []mutant{
 	{
 		name:  "zk-lock-lives-with-its-session",
 		loses: "A lock that was left without an answer stays as long as the process lives.",
-		file:  "lock/zklock/hold.go",
+		file:  "lock/internal/holds/holds.go",
 		old:   `time.AfterFunc(ttl, func()`,
 		new:   `time.AfterFunc(100*ttl, func()`,
 		tests: "lock/zklock TestUnansweredAcquireEnds",
@@ -94,8 +94,8 @@ var zkMutants = []mutant{
 		name:  "zk-grant-of-an-ended-session",
 		loses: "A caller gets a lock that has ended with the session.",
 		file:  "lock/zklock/acquire.go",
-		old:   `		if !e.holds.add(h, conn.session, ttl) && err == nil {`,
-		new:   `		if !e.holds.add(h, conn.session, ttl) && err != nil {`,
+		old:   `		if !e.hold(h, conn.session, ttl) && err == nil {`,
+		new:   `		if !e.hold(h, conn.session, ttl) && err != nil {`,
 		tests: "lock/zklock TestCloseDuringAcquire",
 	},
 	{

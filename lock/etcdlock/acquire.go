@@ -10,6 +10,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/belaygo/belay/internal/lasting"
+	"github.com/belaygo/belay/lock/internal/holds"
 	"github.com/belaygo/belay/lock/lockengine"
 )
 
@@ -51,11 +52,11 @@ func (e *engine) Acquire(ctx context.Context, r lockengine.Request, ttl time.Dur
 			return lockengine.Grant{}, e.heldBy(r.Key, f)
 		}
 	}
-	h := hold{r.Key, r.Owner}
-	if !e.holds.begin(h) {
+	h := holds.Hold{Key: r.Key, Owner: r.Owner}
+	if !e.holds.Begin(h) {
 		return lockengine.Grant{}, fmt.Errorf("etcdlock: %w: the lock was not renewed, and is being deleted", lockengine.ErrRefused)
 	}
-	defer e.holds.done(h)
+	defer e.holds.Done(h)
 	le := e.leases.of(ttl)
 	for tries := 0; ; tries++ {
 		g, id, err := e.acquire(ctx, r, le)
@@ -89,7 +90,7 @@ func (e *engine) acquire(ctx context.Context, r lockengine.Request, le *lease) (
 	case f == nil || f.owner != r.Owner:
 		return lockengine.Grant{}, id, e.heldBy(r.Key, f)
 	}
-	e.holds.add(hold{r.Key, r.Owner}, f.modified, le.ttl)
+	hold(e.holds, holds.Hold{Key: r.Key, Owner: r.Owner}, f.modified, le.ttl)
 	return lockengine.Grant{Token: f.created * 1024, Place: e.place()}, id, nil
 }
 

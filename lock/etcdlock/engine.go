@@ -10,6 +10,7 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/belaygo/belay/lock/internal/holds"
 	"github.com/belaygo/belay/lock/lockengine"
 )
 
@@ -25,7 +26,7 @@ type engine struct {
 	kv     clientv3.KV
 	cfg    Config
 	leases leases
-	holds  holds
+	holds  *holds.Set[written]
 
 	ctx     context.Context // ends with Close
 	stop    context.CancelFunc
@@ -49,7 +50,7 @@ func New(client *clientv3.Client, cfg Config) (Engine, error) {
 	e.kv = clientv3.NewKVFromKVClient(traced{pb.NewKVClient(client.ActiveConnection()), h}, client)
 	e.ctx, e.stop = context.WithCancel(context.Background())
 	e.leases = leases{history: h, byTTL: make(map[time.Duration]*lease)}
-	e.holds = holds{delete: e.deleteUnrenewed, byHold: make(map[hold]*held)}
+	e.holds = holds.New(e.deleteUnrenewed)
 	return e, nil
 }
 
@@ -58,7 +59,7 @@ func New(client *clientv3.Client, cfg Config) (Engine, error) {
 func (e *engine) lostWrites() {
 	e.cfg.Logger.Warn("etcdlock: etcd has lost writes, as after a restore of a backup; locks that it has lost are found at their renewal, and may have had two holders until then")
 	e.leases.dropAll()
-	e.holds.restored()
+	e.holds.Change(written.lost)
 }
 
 // Close makes later calls fail, stops watches and deletions, and waits for the requests that are
@@ -69,7 +70,7 @@ func (e *engine) Close(ctx context.Context) error {
 	e.closed = true
 	e.mu.Unlock()
 	e.stop()
-	e.holds.close()
+	e.holds.Close()
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)

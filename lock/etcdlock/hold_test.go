@@ -3,16 +3,16 @@ package etcdlock
 import (
 	"testing"
 	"time"
+
+	"github.com/belaygo/belay/lock/internal/holds"
 )
 
 // newHolds returns holds without an engine, and the revisions with which they delete.
-func newHolds(t *testing.T) (*holds, <-chan int64) {
+func newHolds(t *testing.T) (*holds.Set[written], <-chan int64) {
+	t.Helper()
 	deleted := make(chan int64, 1)
-	hs := &holds{
-		delete: func(_ hold, revision int64) { deleted <- revision },
-		byHold: make(map[hold]*held),
-	}
-	t.Cleanup(hs.close)
+	hs := holds.New(func(_ holds.Hold, w written) { deleted <- w.revision })
+	t.Cleanup(func() { hs.Close() })
 	return hs, deleted
 }
 
@@ -20,9 +20,9 @@ func newHolds(t *testing.T) (*holds, <-chan int64) {
 // it any more, it is deleted as it is, and not as that one has seen it.
 func TestOverlappingRenewals(t *testing.T) {
 	hs, deleted := newHolds(t)
-	h := hold{"k", "me:1"}
-	hs.add(h, 12, time.Hour)
-	hs.add(h, 10, time.Millisecond)
+	h := holds.Hold{Key: "k", Owner: "me:1"}
+	hold(hs, h, 12, time.Hour)
+	hold(hs, h, 10, time.Millisecond)
 	if revision := <-deleted; revision != 12 {
 		t.Errorf("the lock is deleted if its revision is %d, want 12", revision)
 	}
@@ -32,12 +32,12 @@ func TestOverlappingRenewals(t *testing.T) {
 // renews it any more, it is deleted as it is now.
 func TestRenewalAfterRestore(t *testing.T) {
 	hs, deleted := newHolds(t)
-	h := hold{"k", "me:1"}
-	hs.add(h, 12, time.Hour)
-	hs.restored()
-	hs.add(h, 5, time.Hour)
-	hs.add(h, 6, time.Hour)
-	hs.add(h, 5, time.Millisecond) // overlaps with the renewal before it
+	h := holds.Hold{Key: "k", Owner: "me:1"}
+	hold(hs, h, 12, time.Hour)
+	hs.Change(written.lost)
+	hold(hs, h, 5, time.Hour)
+	hold(hs, h, 6, time.Hour)
+	hold(hs, h, 5, time.Millisecond) // overlaps with the renewal before it
 	if revision := <-deleted; revision != 6 {
 		t.Errorf("the lock is deleted if its revision is %d, want 6", revision)
 	}

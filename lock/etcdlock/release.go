@@ -7,6 +7,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/belaygo/belay/internal/background"
+	"github.com/belaygo/belay/lock/internal/holds"
 	"github.com/belaygo/belay/lock/lockengine"
 )
 
@@ -20,7 +21,7 @@ func (e *engine) Release(ctx context.Context, r lockengine.Request) error {
 	if err != nil {
 		return err
 	}
-	e.holds.remove(hold{r.Key, r.Owner})
+	e.holds.Remove(holds.Hold{Key: r.Key, Owner: r.Owner})
 	if !gone {
 		return lockengine.ErrNotHeld
 	}
@@ -41,24 +42,24 @@ func (e *engine) deleteIf(ctx context.Context, what, key string, are ...clientv3
 const deleteTimeout = 5 * time.Second
 
 // deleteUnrenewed deletes a lock that was not renewed for a ttl, unless the lock was written after
-// revision.
-func (e *engine) deleteUnrenewed(h hold, revision int64) {
+// w.
+func (e *engine) deleteUnrenewed(h holds.Hold, w written) {
 	if e.enter() != nil {
 		return
 	}
 	defer e.running.Done()
 	ctx, cancel := context.WithTimeout(e.ctx, deleteTimeout)
 	defer cancel()
-	name := e.name(h.key) // a restore of a backup lets revisions return, so the owner is compared, too
+	name := e.name(h.Key) // a restore of a backup lets revisions return, so the owner is compared, too
 	err := background.Do(e.cfg.Logger, "etcdlock: delete a lock that was not renewed", func() error {
-		_, err := e.deleteIf(ctx, "delete", h.key, clientv3.Compare(clientv3.ModRevision(name), "=", revision), clientv3.Compare(clientv3.Value(name), "=", h.owner))
+		_, err := e.deleteIf(ctx, "delete", h.Key, clientv3.Compare(clientv3.ModRevision(name), "=", w.revision), clientv3.Compare(clientv3.Value(name), "=", h.Owner))
 		return err
 	})
 	if err == nil {
-		e.holds.remove(h)
+		e.holds.Remove(h)
 		return
 	}
-	if e.holds.retry(h) {
-		e.cfg.Logger.Warn("etcdlock: a lock that was not renewed can't be deleted yet; it is tried again", "key", h.key, "owner", h.owner, "error", err)
+	if e.holds.Retry(h) {
+		e.cfg.Logger.Warn("etcdlock: a lock that was not renewed can't be deleted yet; it is tried again", "key", h.Key, "owner", h.Owner, "error", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/belaygo/belay/internal/lasting"
+	"github.com/belaygo/belay/lock/internal/holds"
 	"github.com/belaygo/belay/lock/lockengine"
 )
 
@@ -52,11 +53,11 @@ func (e *engine) Renew(ctx context.Context, rs []lockengine.Request, ttl time.Du
 // renew renews as many locks as one transaction can read, and sets their errs.
 func (e *engine) renew(ctx context.Context, rs []lockengine.Request, le *lease, id clientv3.LeaseID, errs []error) {
 	for i, r := range rs {
-		h := hold{r.Key, r.Owner}
-		if !e.holds.begin(h) {
+		h := holds.Hold{Key: r.Key, Owner: r.Owner}
+		if !e.holds.Begin(h) {
 			errs[i] = lockengine.ErrNotHeld
 		} else {
-			defer e.holds.done(h)
+			defer e.holds.Done(h)
 		}
 	}
 	all, err := e.read(ctx, rs)
@@ -123,17 +124,17 @@ func (e *engine) moveAll(ctx context.Context, rs []lockengine.Request, all []*fo
 // renewed ends the renewal of a lock that was read after the lease was kept alive. If the lock is
 // still bound to another lease, renewed moves it to this one.
 func (e *engine) renewed(ctx context.Context, r lockengine.Request, f *found, le *lease, id clientv3.LeaseID) (err error) {
-	h := hold{r.Key, r.Owner}
+	h := holds.Hold{Key: r.Key, Owner: r.Owner}
 	if f != nil && f.owner == r.Owner && f.lease != id {
 		if f, err = e.move(ctx, r, f, id); err != nil {
 			return unmoved(err, le, id)
 		}
 	}
 	if f == nil || f.owner != r.Owner {
-		e.holds.remove(h)
+		e.holds.Remove(h)
 		return lockengine.ErrNotHeld
 	}
-	e.holds.add(h, f.modified, le.ttl)
+	hold(e.holds, h, f.modified, le.ttl)
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/internal/lasting"
+	"github.com/belaygo/belay/lock/internal/holds"
 	"github.com/belaygo/belay/lock/lockengine"
 )
 
@@ -37,14 +38,14 @@ func (e *engine) Acquire(ctx context.Context, r lockengine.Request, ttl time.Dur
 			return lockengine.Grant{}, e.heldBy(r.Key, f)
 		}
 	}
-	h := hold{r.Key, r.Owner}
-	if !e.holds.begin(h) {
+	h := holds.Hold{Key: r.Key, Owner: r.Owner}
+	if !e.holds.Begin(h) {
 		return lockengine.Grant{}, fmt.Errorf("zklock: acquire: %w: this owner did not renew the lock in time, so it is being deleted", lockengine.ErrRefused)
 	}
-	defer e.holds.done(h)
+	defer e.holds.Done(h)
 	g, err := e.acquire(ctx, conn, r)
 	if err == nil || errors.Is(err, lockengine.ErrNoAnswer) { // the lock may be there, and must end
-		if !e.holds.add(h, conn.session, ttl) && err == nil { // it may have ended with the session
+		if !e.hold(h, conn.session, ttl) && err == nil { // it may have ended with the session
 			return lockengine.Grant{}, noAnswer("acquire", errEnded)
 		}
 	}

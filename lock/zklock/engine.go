@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/belaygo/belay/lock/internal/holds"
 	"github.com/belaygo/belay/lock/lockengine"
 )
 
@@ -21,7 +22,7 @@ type Engine interface {
 type engine struct {
 	cfg     Config
 	client  *client
-	holds   holds
+	holds   *holds.Set[*session]
 	watches watches
 
 	ctx     context.Context // ends with Close
@@ -40,7 +41,7 @@ func New(cfg Config) (Engine, error) {
 	}
 	e := &engine{cfg: cfg}
 	e.ctx, e.stop = context.WithCancel(context.Background())
-	e.holds = holds{delete: e.deleteUnrenewed, byHold: make(map[hold]*held), begun: make(map[hold]int)}
+	e.holds = holds.New(e.deleteUnrenewed)
 	e.watches = watches{byNode: make(map[string]*watch)}
 	e.client = &client{cfg: cfg, event: e.fired, resumed: e.deleteStrays, connected: e.armAll, expired: e.expired}
 	e.client.start()
@@ -59,7 +60,7 @@ func (e *engine) Close(ctx context.Context) error {
 		return nil
 	}
 	e.stop()
-	held := e.holds.close()
+	held := e.holds.Close()
 	err := e.client.close(ctx, held == 0)
 	ended := make(chan struct{})
 	go func() {
@@ -87,7 +88,7 @@ func (e *engine) enter() error {
 
 // expired removes the locks of a session that has expired, and logs how many these were.
 func (e *engine) expired(s *session) {
-	if lost := e.holds.end(s); lost > 0 {
+	if lost := e.holds.RemoveAll(func(of *session) bool { return of == s }); lost > 0 {
 		e.cfg.Logger.Warn("zklock: the session has expired, so its locks are lost", "locks", lost, "timeout", s.granted())
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/belaygo/belay/lock/internal/holds"
 	"github.com/belaygo/belay/lock/lockengine"
 )
 
@@ -27,7 +28,7 @@ func (e *engine) release(ctx context.Context, conn *conn, r lockengine.Request) 
 	if err != nil {
 		return err
 	}
-	e.holds.remove(hold{r.Key, r.Owner})
+	e.holds.Remove(holds.Hold{Key: r.Key, Owner: r.Owner})
 	if i >= 0 {
 		return errNotOurs
 	}
@@ -36,7 +37,7 @@ func (e *engine) release(ctx context.Context, conn *conn, r lockengine.Request) 
 
 // deleteUnrenewed deletes a lock that was not renewed for its ttl. If that fails, it is tried again
 // as long as the session lives.
-func (e *engine) deleteUnrenewed(h hold) {
+func (e *engine) deleteUnrenewed(h holds.Hold, _ *session) {
 	if e.enter() != nil {
 		return
 	}
@@ -45,12 +46,12 @@ func (e *engine) deleteUnrenewed(h hold) {
 	defer cancel()
 	conn, err := e.client.ready(ctx)
 	if err == nil {
-		err = e.release(ctx, conn, lockengine.Request{Key: h.key, Owner: h.owner})
+		err = e.release(ctx, conn, lockengine.Request{Key: h.Key, Owner: h.Owner})
 	}
 	if err == nil || errors.Is(err, lockengine.ErrNotHeld) {
 		return
 	}
-	if e.holds.retry(h) {
-		e.cfg.Logger.Warn("zklock: a lock that was not renewed can't be deleted yet; it is tried again", "key", h.key, "owner", h.owner, "error", err)
+	if e.holds.Retry(h) {
+		e.cfg.Logger.Warn("zklock: a lock that was not renewed can't be deleted yet; it is tried again", "key", h.Key, "owner", h.Owner, "error", err)
 	}
 }

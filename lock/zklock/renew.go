@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/internal/lasting"
+	"github.com/belaygo/belay/lock/internal/holds"
 	"github.com/belaygo/belay/lock/lockengine"
 )
 
@@ -34,22 +35,22 @@ func (e *engine) Renew(ctx context.Context, rs []lockengine.Request, ttl time.Du
 	}
 	var ours []int
 	for i, r := range rs {
-		h := hold{r.Key, r.Owner}
-		if !e.holds.known(h) || !e.holds.begin(h) {
+		h := holds.Hold{Key: r.Key, Owner: r.Owner}
+		if !e.holds.Has(h) || !e.holds.Begin(h) {
 			errs[i] = errNotOurs
 			continue
 		}
-		defer e.holds.done(h)
+		defer e.holds.Done(h)
 		ours = append(ours, i)
 	}
 	e.renew(ctx, conn, rs, errs, ours)
 	for _, i := range ours {
-		h := hold{rs[i].Key, rs[i].Owner}
+		h := holds.Hold{Key: rs[i].Key, Owner: rs[i].Owner}
 		switch {
 		case errs[i] == nil:
-			e.holds.add(h, conn.session, ttl)
+			e.hold(h, conn.session, ttl)
 		case errors.Is(errs[i], lockengine.ErrNotHeld):
-			e.holds.remove(h)
+			e.holds.Remove(h)
 		}
 	}
 	return errs

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/lock/internal/holds"
 	"github.com/belaygo/belay/lock/lockengine"
 )
 
@@ -116,24 +117,24 @@ func TestKilledSession(t *testing.T) {
 // failed.
 func TestAcquireOnItsWayIsNoStray(t *testing.T) {
 	e := openInside(t)
-	h := hold{"k", "me:1"}
+	h := holds.Hold{Key: "k", Owner: "me:1"}
 	conn, err := e.client.ready(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.holds.begin(h)
-	if _, err := e.acquire(t.Context(), conn, lockengine.Request{Key: h.key, Owner: h.owner}); err != nil {
+	e.holds.Begin(h)
+	if _, err := e.acquire(t.Context(), conn, lockengine.Request{Key: h.Key, Owner: h.Owner}); err != nil {
 		t.Fatal(err)
 	}
 	if these, err := e.strays(t.Context(), conn); err != nil || len(these) > 0 {
 		t.Errorf("on its way: %v, %v", these, err)
 	}
-	e.holds.done(h)
-	if these, err := e.strays(t.Context(), conn); err != nil || !slices.Equal(these, []hold{h}) {
+	e.holds.Done(h)
+	if these, err := e.strays(t.Context(), conn); err != nil || !slices.Equal(these, []holds.Hold{h}) {
 		t.Errorf("after it: %v, %v", these, err)
 	}
 	e.deleteStrays(conn)
-	if f, err := e.get(t.Context(), conn, h.key); f != nil || err != nil {
+	if f, err := e.get(t.Context(), conn, h.Key); f != nil || err != nil {
 		t.Errorf("a stray is left: %+v, %v", f, err)
 	}
 }

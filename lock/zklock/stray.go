@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/belaygo/belay/lock/internal/holds"
 	"github.com/belaygo/belay/lock/lockengine"
 )
 
@@ -20,7 +21,7 @@ func (e *engine) deleteStrays(conn *conn) {
 	strays, err := e.strays(ctx, conn)
 	for _, h := range strays {
 		if err == nil {
-			err = e.release(ctx, conn, lockengine.Request{Key: h.key, Owner: h.owner})
+			err = e.release(ctx, conn, lockengine.Request{Key: h.Key, Owner: h.Owner})
 		}
 		if errors.Is(err, lockengine.ErrNotHeld) {
 			err = nil
@@ -36,17 +37,17 @@ func (e *engine) deleteStrays(conn *conn) {
 }
 
 // strays returns the locks of the session that the engine does not know.
-func (e *engine) strays(ctx context.Context, conn *conn) ([]hold, error) {
+func (e *engine) strays(ctx context.Context, conn *conn) ([]holds.Hold, error) {
 	listed, err := e.list(ctx, conn)
 	if err != nil {
 		return nil, err
 	}
-	for _, h := range e.holds.all() {
-		if listed[e.ownerNode(lockengine.Request{Key: h.key, Owner: h.owner})] {
-			delete(listed, e.lockNode(h.key))
+	for _, h := range e.holds.All() {
+		if listed[e.ownerNode(lockengine.Request{Key: h.Key, Owner: h.Owner})] {
+			delete(listed, e.lockNode(h.Key))
 		}
 	}
-	var strays []hold
+	var strays []holds.Hold
 	for node := range listed {
 		key, ok := keyOf(node)
 		if !ok {
@@ -57,7 +58,7 @@ func (e *engine) strays(ctx context.Context, conn *conn) ([]hold, error) {
 			return nil, err
 		}
 		if f != nil && f.stat.owner == conn.session.id {
-			strays = append(strays, hold{key, f.owner})
+			strays = append(strays, holds.Hold{Key: key, Owner: f.owner})
 		}
 	}
 	return strays, nil
