@@ -55,10 +55,34 @@ func (l *Lease) lost(cause error) *Lease {
 	return lease
 }
 
+// A Grant is the state of a lock, as its caller has it.
+type Grant struct {
+	// Token grows from holder to holder of a key, as long as the clocks of the
+	// engine's servers agree.
+	Token int64
+	// Place is where the lock was granted.
+	lockengine.Place
+
+	Key string
+	// Owner is the id that the engine knows. It is new for every grant of the
+	// engine; callers that hand the lock over in memory share it.
+	Owner string
+	// FirstToken is the token of the engine's grant. If the lock turns out to be lost,
+	// any of the callers from FirstToken to Token may have worked without a lock.
+	FirstToken int64
+	// TTL is how long the lock outlives its holder.
+	TTL time.Duration
+	// AcquiredAt is when the caller's request was sent, or when the caller got the
+	// lock without one. It and Deadline follow changes of the wall clock.
+	AcquiredAt time.Time
+	// Deadline is until when the lease can be relied on. Renewals move it.
+	Deadline time.Time
+}
+
 // Grant returns the present state of the lock, as far as it is known.
-func (l *Lease) Grant() lockengine.Grant {
+func (l *Lease) Grant() Grant {
 	g, made := l.grant, l.locker.madeAt()
-	return lockengine.Grant{
+	return Grant{
 		Token:      g.token + int64(l.generation),
 		Place:      g.place,
 		Key:        g.key,

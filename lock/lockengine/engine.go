@@ -91,29 +91,13 @@ type Place struct {
 	Entry string
 }
 
-// A Grant is an engine's yes to one acquire. Lease.Grant returns it with all that the
-// Locker adds; an engine sets Token and Place only.
+// A Grant is an engine's yes to one acquire.
 type Grant struct {
 	// Token grows from holder to holder of a key, as long as the clocks of the
 	// engine's servers agree. An engine leaves room for 1023 tokens behind each.
 	Token int64
 	// Place is where the lock was granted.
 	Place
-
-	Key string
-	// Owner is the id that the engine knows. It is new for every grant of the
-	// engine; callers that hand the lock over in memory share it.
-	Owner string
-	// FirstToken is the token of the engine's grant. If the lock turns out to be lost,
-	// any of the callers from FirstToken to Token may have worked without a lock.
-	FirstToken int64
-	// TTL is how long the lock outlives its holder.
-	TTL time.Duration
-	// AcquiredAt is when the caller's request was sent, or when the caller got the
-	// lock without one. It and Deadline follow changes of the wall clock.
-	AcquiredAt time.Time
-	// Deadline is until when the lease can be relied on. Renewals move it.
-	Deadline time.Time
 }
 
 // A Holder describes the owner of a key.
