@@ -1,0 +1,74 @@
+package docs_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/belaygo/belay/internal/testrepo"
+)
+
+var (
+	errorRow  = regexp.MustCompile("(?m)^\\| (`\\w+\\.Err\\w+`(?:, `\\w+\\.Err\\w+`)*) \\| .+ \\| .+ \\| (.+) \\|$")
+	errorName = regexp.MustCompile("`(\\w+)\\.(Err\\w+)`")
+	testName  = regexp.MustCompile("`(\\w+)\\.(Test\\w+)`")
+)
+
+// TestErrors: mistakes.md explains each exported error, and names a test that meets it.
+func TestErrors(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(root, "docs/mistakes.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var explained, exported []string
+	for _, row := range errorRow.FindAllStringSubmatch(string(page), -1) {
+		for _, name := range errorName.FindAllStringSubmatch(row[1], -1) {
+			explained = append(explained, name[1]+"."+name[2])
+		}
+		if !slices.ContainsFunc(testName.FindAllStringSubmatch(row[2], -1), func(name []string) bool { return meets(t, name[1], name[2], row[1]) }) {
+			t.Errorf("no test of %s names %s", row[2], row[1])
+		}
+	}
+	for _, dir := range publicPackages(t) {
+		for _, line := range exportedLines(t, dir) {
+			if _, name, is := strings.Cut(line, ", var Err"); is {
+				exported = append(exported, filepath.Base(dir)+".Err"+name)
+			}
+		}
+	}
+	slices.Sort(explained)
+	slices.Sort(exported)
+	if !slices.Equal(explained, exported) {
+		t.Errorf("mistakes.md explains %v, exported are %v", explained, exported)
+	}
+}
+
+// meets reports whether there is such a test, in a file that names one of the errors.
+func meets(t *testing.T, pkg, test, errs string) bool {
+	t.Helper()
+	for _, dir := range publicPackages(t) {
+		if filepath.Base(dir) != pkg || !testrepo.HasTest(t, dir, test) {
+			continue
+		}
+		files, err := filepath.Glob(filepath.Join(root, dir, "*_test.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, body, is := strings.Cut(string(text), "func "+test+"(")
+			if !is {
+				continue
+			}
+			body, _, _ = strings.Cut(body, "\n}\n")
+			return slices.ContainsFunc(errorName.FindAllStringSubmatch(errs, -1), func(name []string) bool { return strings.Contains(body, name[2]) })
+		}
+	}
+	return false
+}
