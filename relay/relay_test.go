@@ -189,7 +189,7 @@ func TestUntil(t *testing.T) {
 			t.Fatal(err)
 		}
 		dead := func() (n int) {
-			if err := db.Raw("SELECT COUNT(*) FROM belay_parked WHERE dead = 1 AND reason LIKE '%undecided%'").Scan(&n).Error; err != nil {
+			if err := db.Raw("SELECT COUNT(*) FROM belay_parked WHERE dead = 2").Scan(&n).Error; err != nil {
 				t.Fatal(err)
 			}
 			return n

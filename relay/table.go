@@ -343,9 +343,10 @@ func scanParked(scan sqldb.Scan) (k parked, err error) {
 	return k, err
 }
 
-// hasten ends the pauses of keys that wait for a route.
+// hasten ends the pauses of keys that wait for a route. COALESCE keeps the database from using the index
+// on dead, by which it would lock rows of other relays' lanes.
 func (t table) hasten(ctx context.Context, lanes []int, reason string) error {
-	_, err := t.exec(ctx, "UPDATE belay_parked SET retry_at = {now} WHERE lane IN ("+numbers(lanes)+") AND dead = 0 AND reason = ? AND retry_at > {now}", reason)
+	_, err := t.exec(ctx, "UPDATE belay_parked SET retry_at = {now} WHERE lane IN ("+numbers(lanes)+") AND COALESCE(dead, 0) = 0 AND reason = ? AND retry_at > {now}", reason)
 	return err
 }
 
