@@ -74,13 +74,13 @@ func (h *heart) beat(ctx context.Context) {
 }
 
 func (h *heart) send(ctx context.Context, beat heartbeat.Heartbeat) error {
-	defer h.cfg.watch("publish heartbeat", 2*countTimeout+h.cfg.RelayTimeout)()
+	defer h.cfg.watch("publish heartbeat", countTimeout+h.cfg.RelayTimeout)()
 	counting, cancel := context.WithTimeout(ctx, countTimeout)
 	defer cancel()
 	if n, err := h.table.count(counting); err == nil {
 		beat.Backlog = n
 	}
-	beat.Messages = h.messages(ctx)
+	beat.Messages = h.messages(counting)
 	ctx, cancel = context.WithTimeout(ctx, h.cfg.RelayTimeout)
 	defer cancel()
 	return h.to.PublishHeartbeat(ctx, beat)

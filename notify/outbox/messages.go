@@ -19,14 +19,13 @@ type Messages struct {
 	OldestDead time.Duration // since when there are dead letters
 }
 
-// messages counts the messages. If that fails, it returns the zero Messages, because without a
+// messages counts the messages, in what the count of the outbox has left of its time: events wait
+// meanwhile. If that fails, it returns the zero Messages, because without a
 // heartbeat the process would seem dead.
 func (h *heart) messages(ctx context.Context) heartbeat.Messages {
 	if h.cfg.Messages == nil {
 		return heartbeat.Messages{}
 	}
-	ctx, cancel := context.WithTimeout(ctx, countTimeout)
-	defer cancel()
 	var m heartbeat.Messages
 	err := background.Do(h.cfg.Logger, "count messages", func() error {
 		counted, err := h.cfg.Messages(ctx)

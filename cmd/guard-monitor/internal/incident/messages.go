@@ -39,19 +39,19 @@ func ofLetter(ev notify.Event) Cause {
 const countDelay = 15 * time.Second
 
 // decided reports whether somebody has decided the messages of an incident: every table of the service
-// was counted since its last event, and has none. known is false if no recent heartbeat of the service
-// counts messages.
+// was counted since its last event, and has none. A table that is not counted any more keeps what it had.
+// known is false if no table of the service has any, and none is counted.
 func decided(i *Incident, all []Messages, now time.Time) (done, known bool) {
 	done = true
 	for _, m := range all {
-		if m.Service != i.Service || m.Stale(now) {
-			continue
-		}
-		known = true
 		left := m.Undecided
 		if i.Cause == DeadLetter {
 			left = m.Dead - m.Undecided
 		}
+		if m.Service != i.Service || m.Stale(now) && left == 0 {
+			continue
+		}
+		known = true
 		if left > 0 || m.ReceivedAt.Before(i.SeenAt.Add(countDelay)) {
 			done = false
 		}

@@ -78,3 +78,18 @@ func TestDeadLettersThatNobodyCounts(t *testing.T) {
 	b.pass(2 * time.Minute)
 	wantState(t, b.incidents(1)[0], incident.Resolved)
 }
+
+// A service that reports nothing any more leaves its incident open while it has dead letters, as far as
+// is known.
+func TestDeadLettersOfAServiceThatIsGone(t *testing.T) {
+	b := newBench(t)
+	b.send("a", letter("m1", false))
+	b.round(0)
+	b.count("1", 1, 0)
+	b.pass(time.Hour)
+	for _, i := range b.incidents(2) {
+		if !i.State.Open() {
+			t.Errorf("%s is over", i.Cause)
+		}
+	}
+}

@@ -168,7 +168,7 @@ type apiMessages struct {
 }
 
 func apiMessagesOf(m sentMessages) apiMessages {
-	return apiMessages{m, m.Service, m.Messages.Oldest.Seconds(), m.Messages.OldestDead.Seconds()}
+	return apiMessages{m, m.Service, m.Oldest.Seconds(), m.OldestDead.Seconds()}
 }
 
 type apiSilence struct {
