@@ -43,6 +43,7 @@ func each(t *testing.T, f func(t *testing.T, s *service)) {
 	for name, dsn := range map[string]func(testing.TB) string{
 		"mysql": teststack.MySQL, "postgres": teststack.Postgres,
 		"sqlite": func(tb testing.TB) string {
+			tb.Helper()
 			return "file:" + filepath.Join(tb.TempDir(), "shop.db") + "?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)"
 		},
 	} {
