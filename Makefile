@@ -79,8 +79,8 @@ failpoints: ## a process dies at every step, on three databases; ON=mysql BELAY_
 		-C cmd/guard-monitor -tags failpoints -count=1 -v -timeout 30m -parallel 12 -run TestFailpoints ./internal/failpoints | $(said)
 
 .PHONY: model
-model: ## every state of the protocol, made small, in all orders: a minute
-	@BELAY_MODEL=full go test -count=1 -v -timeout 1h -run '^TestModel$$' ./internal/model ./lock/switchlock | $(said)
+model: ## every state of the protocol, and of one call in its middle, made small, in all orders: a minute
+	@BELAY_MODEL=full go test -count=1 -v -timeout 1h -run '^TestModel$$' ./lock/switchlock ./internal/model | $(said)
 
 .PHONY: sim
 sim: ## lock, guard and outbox on simulated servers, schedule by schedule; SIM=5m, SEED=1 repeats one, BELAY_SIM_FROM=1 BELAY_SIM_TO=12000

@@ -31,6 +31,9 @@
 //
 // [Story.Case] prints a story as a case of chaos.TestOracle, to be pasted there.
 //
+// Package call, beside this one, is the model of an operation with a call to another service in its
+// middle. `make model` runs both, and its last line has both.
+//
 // # To add something
 //
 // A step: a function in the file of its room, and a line in the list at the top of that

@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/belaygo/belay/internal/model/call"
 )
 
 // quick returns the configurations with fewer faults, or all of them for `make model`.
@@ -23,6 +25,8 @@ func quick() (cfgs []*Config) {
 }
 
 func TestModel(t *testing.T) {
+	calls := make(chan call.Total, 1)
+	go func() { calls <- call.Run(repeats()) }()
 	reports := Run(quick(), runtime.GOMAXPROCS(0))
 	for _, r := range reports {
 		t.Log(r)
@@ -36,7 +40,19 @@ func TestModel(t *testing.T) {
 	for _, name := range reports.Never() {
 		t.Errorf("never happens, so it is not checked: %s", name)
 	}
-	t.Log(reports)
+	total := <-calls
+	for _, problem := range total.Problems {
+		t.Error(problem)
+	}
+	t.Logf("%s; %s", reports, total)
+}
+
+// repeats returns how often the request of package call is made again.
+func repeats() uint8 {
+	if os.Getenv("BELAY_MODEL") == "full" {
+		return 3
+	}
+	return 1
 }
 
 // logStory logs a story where BELAY_MODEL=stories.

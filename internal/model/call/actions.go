@@ -1,0 +1,502 @@
+package call
+
+// An action is one step of one process, or of the world, whose process is the first.
+type action struct {
+	says  string // with %s for the process
+	world bool
+	at    pc
+	do    func(cfg *Config, s *State, i int) bool
+}
+
+var actions = []action{
+	{"%s gets the lock", false, idle, getLock},
+	{"%s makes the request again", false, returned, repeat},
+	{"%s finds no claim", false, locked, missClaim},
+	{"%s finds the claim and replays it", false, locked, replay},
+	{"%s finds nothing pending", false, missed, missPending},
+	{"%s finds the pending call of another, and is busy", false, missed, findRunning},
+	{"%s finds what is undecided", false, missed, findUndecided},
+	{"%s finds another content", false, missed, findOther},
+	{"%s finds a pending call whose lease is over", false, missed, findStale},
+	{"%s finds a result", false, missed, findAnswered},
+	{"%s inserts P", false, fresh, insert},
+	{"%s looks for the claim again", false, inserted, lookAgain},
+	{"%s commits the reservation", false, reserving, reserve},
+	{"%s commits the reservation, and is not answered", false, reserving, reserveCut},
+	{"%s sends a COMMIT of the reservation that is lost", false, reserving, reserveLost},
+	{"%s takes over", false, stale, takeOver},
+	{"%s comes too late to take over", false, stale, overtaken},
+	{"%s calls", false, ready, call},
+	{"%s does not call: its lease is over", false, ready, callNot},
+	{"the provider accepts the call of %s", false, calling, accept},
+	{"the provider refuses the call of %s", false, calling, refuse},
+	{"the provider fails for %s", false, calling, callFails},
+	{"the time of the call of %s is over", false, calling, callTimesOut},
+	{"%s settles", false, got, settle},
+	{"%s settles what it has read", false, settling, settle},
+	{"%s fails to settle", false, got, settleFails},
+	{"%s fails to settle what it has read", false, settling, settleFails},
+	{"%s settles, and is not answered", false, got, settleCut},
+	{"%s stores the result", false, storing, store},
+	{"%s dies", false, dead, die},
+	{"the lock of %s is lost", false, dead, loseLock},
+	{"the lease ends", true, idle, endLease},
+	{"Until passes", true, idle, passUntil},
+	{"the provider executes a call whose caller has gone", true, idle, land},
+	{"the provider forgets", true, idle, forget},
+	{"an old program reads belay_once", true, idle, oldProgram},
+	{"the Purger deletes the claim", true, idle, purgeClaim},
+	{"the Purger deletes P", true, idle, purgePending},
+}
+
+func getLock(_ *Config, s *State, i int) bool {
+	if s.Lock != 0 {
+		return false
+	}
+	s.Lock, s.Processes[i].PC = uint8(i)+1, locked
+	return true
+}
+
+func repeat(_ *Config, s *State, i int) bool {
+	if s.Repeats == 0 {
+		return false
+	}
+	s.Repeats--
+	s.Processes[i].PC = idle
+	return true
+}
+
+func missClaim(_ *Config, s *State, i int) bool {
+	if s.C {
+		return false
+	}
+	s.Processes[i].PC = missed
+	return true
+}
+
+func replay(_ *Config, s *State, i int) bool {
+	if !s.C {
+		return false
+	}
+	s.done()
+	s.leave(i, false)
+	return true
+}
+
+// done is an answer that the request is done.
+func (s *State) done() {
+	if s.P {
+		s.broke(11)
+	}
+}
+
+func missPending(_ *Config, s *State, i int) bool {
+	if s.P {
+		return false
+	}
+	s.Processes[i].PC = fresh
+	return true
+}
+
+// other reports whether P is of another content than what process i has.
+func (s *State) other(cfg *Config, i int) bool {
+	return cfg.Weak != NoPrint && cfg.Weak != PrintNotKept && s.Print != s.Processes[i].Bytes
+}
+
+func findOther(cfg *Config, s *State, i int) bool {
+	if !s.P || !s.other(cfg, i) {
+		return false
+	}
+	s.leave(i, false)
+	return true
+}
+
+func (s *State) running(cfg *Config) bool { return s.Lease && cfg.Weak != TakeoverWithoutLease }
+
+func (s *State) undecided(cfg *Config) bool {
+	return s.Past && s.Answered == nothing && cfg.Weak != UntilIgnored
+}
+
+func findRunning(cfg *Config, s *State, i int) bool {
+	if !s.P || s.other(cfg, i) || s.Answered != nothing || !s.running(cfg) {
+		return false
+	}
+	s.leave(i, false)
+	return true
+}
+
+func findUndecided(cfg *Config, s *State, i int) bool {
+	if !s.P || s.other(cfg, i) || s.running(cfg) || !s.undecided(cfg) {
+		return false
+	}
+	s.leave(i, true)
+	return true
+}
+
+func findStale(cfg *Config, s *State, i int) bool {
+	if !s.P || s.other(cfg, i) || s.Answered != nothing || s.running(cfg) || s.undecided(cfg) {
+		return false
+	}
+	s.Processes[i].PC, s.Processes[i].Attempt = stale, s.Attempt
+	return true
+}
+
+func findAnswered(cfg *Config, s *State, i int) bool {
+	if !s.P || s.other(cfg, i) || s.Answered == nothing {
+		return false
+	}
+	p := &s.Processes[i]
+	p.PC, p.Attempt, p.Got, p.Counted = settling, s.Attempt, s.Answered, true
+	return true
+}
+
+// insert waits for another's transaction 1.
+func insert(_ *Config, s *State, i int) bool {
+	if s.Tx1 != 0 {
+		return false
+	}
+	if s.P { // refused: the lock has failed
+		s.leave(i, false)
+		return true
+	}
+	s.Tx1, s.Processes[i].PC = uint8(i)+1, inserted
+	return true
+}
+
+func lookAgain(cfg *Config, s *State, i int) bool {
+	if s.C && cfg.Weak != NoSecondLook {
+		s.Tx1 = 0
+		s.leave(i, false)
+		return true
+	}
+	s.Processes[i].PC = reserving
+	return true
+}
+
+// commit1 is the effect of COMMIT 1.
+func (s *State) commit1(cfg *Config, i int) {
+	p := &s.Processes[i]
+	s.Next++
+	s.Tx1, s.P, s.Lease, s.Attempt, s.Answered, s.Print = 0, true, true, s.Next, nothing, p.Bytes
+	s.Reserved++
+	p.Attempt, p.Over = s.Next, false
+	if cfg.Weak == PendingInOnce {
+		s.C, s.False = true, true
+	}
+}
+
+func reserve(cfg *Config, s *State, i int) bool {
+	s.commit1(cfg, i)
+	s.Processes[i].PC = ready
+	return true
+}
+
+func reserveCut(cfg *Config, s *State, i int) bool {
+	if !s.fail() {
+		return false
+	}
+	s.commit1(cfg, i)
+	if cfg.Weak == CallBeforeResolve {
+		s.Processes[i].PC = ready
+		return true
+	}
+	s.leave(i, true) // ErrUnknown
+	return true
+}
+
+func reserveLost(cfg *Config, s *State, i int) bool {
+	if !s.fail() {
+		return false
+	}
+	s.Tx1 = 0
+	if cfg.Weak == CallBeforeResolve {
+		s.Processes[i].PC = ready
+		return true
+	}
+	s.leave(i, true)
+	return true
+}
+
+func takeOver(cfg *Config, s *State, i int) bool {
+	p := &s.Processes[i]
+	lost := !s.P || s.Attempt != p.Attempt || s.Answered != nothing || s.running(cfg) || s.undecided(cfg)
+	if lost {
+		return false
+	}
+	s.Next++
+	s.Attempt, s.Lease = s.Next, true
+	p.Attempt, p.Over, p.PC = s.Next, false, ready
+	return true
+}
+
+func overtaken(cfg *Config, s *State, i int) bool {
+	after := *s
+	if takeOver(cfg, &after, i) {
+		return false
+	}
+	if cfg.Weak == FallThrough {
+		s.Processes[i].PC = ready
+		return true
+	}
+	s.leave(i, false)
+	return true
+}
+
+func call(cfg *Config, s *State, i int) bool {
+	p := &s.Processes[i]
+	if p.Over || s.Past && cfg.Weak != UntilIgnored {
+		return false
+	}
+	if s.Past {
+		s.broke(5)
+	}
+	if s.Answered != nothing || s.Known {
+		s.broke(4)
+	}
+	if !s.P || s.Attempt != p.Attempt {
+		s.broke(7)
+	}
+	for j := range s.Processes {
+		if other := &s.Processes[j]; j != i && other.PC == calling && !other.Over {
+			s.broke(6)
+		}
+	}
+	s.Sent |= 1 << p.Bytes
+	p.PC, p.Begun = calling, !s.Past
+	return true
+}
+
+func callNot(cfg *Config, s *State, i int) bool {
+	after := *s
+	if call(cfg, &after, i) {
+		return false
+	}
+	s.Trouble = true
+	s.leave(i, true)
+	return true
+}
+
+// execute is what the provider does with a call.
+func (s *State) execute() {
+	if s.Remembers == nothing {
+		s.Charges++
+		s.Remembers = accepted
+	}
+}
+
+func accept(_ *Config, s *State, i int) bool {
+	if s.Remembers == refused {
+		return false
+	}
+	s.execute()
+	s.Processes[i].PC, s.Processes[i].Got = got, accepted
+	return true
+}
+
+func refuse(_ *Config, s *State, i int) bool {
+	if s.Remembers == accepted || s.Landing {
+		return false
+	}
+	s.Remembers = refused
+	s.Processes[i].PC, s.Processes[i].Got = got, refused
+	return true
+}
+
+func callFails(_ *Config, s *State, i int) bool {
+	if !s.fail() {
+		return false
+	}
+	s.giveBack(i)
+	s.leave(i, true)
+	return true
+}
+
+// giveBack ends the lease of a call that has returned.
+func (s *State) giveBack(i int) {
+	if s.P && s.Attempt == s.Processes[i].Attempt {
+		s.Lease = false
+	}
+}
+
+// callTimesOut is the end of the call's context. The provider may execute it later.
+func callTimesOut(cfg *Config, s *State, i int) bool {
+	if !s.fail() {
+		return false
+	}
+	s.Landing = true
+	if cfg.Weak == TimeoutIsRefusal {
+		s.Processes[i].PC, s.Processes[i].Got = got, refused
+		return true
+	}
+	s.leave(i, true)
+	return true
+}
+
+// commit2 is the effect of transaction 2. It reports false if another attempt has P.
+func (s *State) commit2(cfg *Config, i int) bool {
+	p := &s.Processes[i]
+	if !s.P || s.C && !s.False || s.Attempt != p.Attempt && cfg.Weak != CompareNoAttempt {
+		return false
+	}
+	if s.Attempt != p.Attempt {
+		s.broke(7)
+	}
+	s.P, s.Lease, s.Answered = false, false, nothing
+	s.C, s.False = true, false
+	s.Settled++
+	s.How |= 1 << p.Got
+	return true
+}
+
+func settle(cfg *Config, s *State, i int) bool {
+	if !s.commit2(cfg, i) {
+		s.Trouble = true // it was past its lease
+		s.Processes[i].Got = nothing
+		s.leave(i, true)
+		return true
+	}
+	s.done()
+	s.leave(i, false)
+	return true
+}
+
+func settleFails(_ *Config, s *State, i int) bool {
+	if !s.fail() {
+		return false
+	}
+	s.Processes[i].PC = storing
+	return true
+}
+
+// settleCut is a COMMIT 2 that takes effect and is not answered. One that is lost is settleFails.
+func settleCut(cfg *Config, s *State, i int) bool {
+	after := *s
+	if !after.fail() || !after.commit2(cfg, i) {
+		return false
+	}
+	*s = after
+	s.Processes[i].Got = nothing
+	s.leave(i, true)
+	return true
+}
+
+func store(cfg *Config, s *State, i int) bool {
+	p := &s.Processes[i]
+	switch {
+	case cfg.Weak == ResultNotStored:
+		s.giveBack(i)
+	case s.P && s.Attempt == p.Attempt:
+		s.Answered = p.Got
+	default:
+		p.Got = nothing // another attempt has P: it is told the same result
+	}
+	s.leave(i, true)
+	return true
+}
+
+// die is the death of a process at any step.
+func die(_ *Config, s *State, i int) bool {
+	p := &s.Processes[i]
+	if p.PC == idle || p.PC >= returned || !s.fail() {
+		return false
+	}
+	if s.Tx1 == uint8(i)+1 {
+		s.Tx1 = 0
+	}
+	s.Landing = s.Landing || p.PC == calling
+	if s.Lock == uint8(i)+1 {
+		s.Lock = 0 // it expires
+	}
+	*p = Process{PC: dead, Bytes: p.Bytes}
+	return true
+}
+
+func loseLock(cfg *Config, s *State, i int) bool {
+	p := &s.Processes[i]
+	if s.Lock != uint8(i)+1 || s.Faults == 0 {
+		return false
+	}
+	s.Faults--
+	s.Lock = 0
+	if cfg.Weak == CallEndsWithLock && p.PC == calling {
+		s.Landing = true
+		s.leave(i, true)
+	}
+	return true
+}
+
+// endLease comes as soon as it may: a process may pause at each step.
+func endLease(_ *Config, s *State, _ int) bool {
+	if !s.P || !s.Lease {
+		return false
+	}
+	s.Lease, s.Trouble = false, true
+	for i := range s.Processes {
+		if p := &s.Processes[i]; p.Attempt == s.Attempt && (p.PC == ready || p.PC == calling || p.PC == got) {
+			p.Over = true
+		}
+	}
+	return true
+}
+
+func passUntil(_ *Config, s *State, _ int) bool {
+	if s.Past || s.Reserved == 0 {
+		return false
+	}
+	s.Past, s.Trouble = true, true
+	return true
+}
+
+func land(_ *Config, s *State, _ int) bool {
+	if !s.Landing {
+		return false
+	}
+	s.Landing = false
+	s.execute()
+	return true
+}
+
+// forget comes when the provider has executed or dropped the last call that began before Until: it
+// keeps ids for Until and the Timeout of a call.
+func forget(_ *Config, s *State, _ int) bool {
+	if !s.Past || s.Remembers == nothing || s.Landing {
+		return false
+	}
+	for i := range s.Processes {
+		if p := &s.Processes[i]; p.PC == calling && p.Begun {
+			return false
+		}
+	}
+	s.Remembers = nothing
+	return true
+}
+
+// oldProgram knows no belay_pending: an inbox of an old binary, which acknowledges what is done.
+func oldProgram(_ *Config, s *State, _ int) bool {
+	if !s.C {
+		return false
+	}
+	before := s.Broken
+	s.done()
+	return s.Broken != before
+}
+
+func purgeClaim(cfg *Config, s *State, _ int) bool {
+	if !s.C || s.False || !s.Past && cfg.Weak != ClaimPurgedEarly {
+		return false
+	}
+	s.C = false
+	s.Ended = s.Past || s.Ended
+	if !s.Past {
+		s.broke(8)
+	}
+	return true
+}
+
+func purgePending(cfg *Config, s *State, _ int) bool {
+	if !s.P || cfg.Weak != PendingPurged {
+		return false
+	}
+	s.P = false
+	return true
+}
