@@ -75,6 +75,9 @@ type Config struct {
 	// by one of the processes that have routes. Defaults to nil: other processes send them, and
 	// relay.Migrate creates the tables.
 	Messages []relay.Route
+	// Calls is set by a service that uses guard.Call: Open creates the table belay_pending if it is
+	// missing, and Doctor checks it. Set Once, too.
+	Calls bool
 	// Logger is for what can't be returned. Defaults to slog.Default().
 	Logger *slog.Logger
 	// Lock and Guard are settings beyond these. Their fields Service, Publisher and
@@ -250,6 +253,11 @@ func (b *Belay) openPublisher(ctx context.Context, cfg *Config) error {
 }
 
 func (b *Belay) openPurger(ctx context.Context, cfg Config) (err error) {
+	if cfg.Calls && !catalogue.Has(ctx, cfg.DB, "belay_pending") {
+		if err := once.MigrateCalls(ctx, cfg.DB); err != nil {
+			return err
+		}
+	}
 	if cfg.Once == nil {
 		return nil
 	}

@@ -65,6 +65,11 @@ func (b *Belay) diagnoseDatabase(ctx context.Context, models []any) []Finding {
 			found = append(found, doctor.DBRequests.Failed("belay_once", err))
 		}
 	}
+	if b.cfg.Calls {
+		if err := once.CheckCalls(ctx, b.cfg.DB); err != nil {
+			found = append(found, doctor.DBCalls.Failed("belay_pending", err))
+		}
+	}
 	if b.Messages != nil {
 		if err := relay.Check(ctx, b.cfg.DB); err != nil {
 			found = append(found, doctor.DBMessages.Failed("belay_message", err))

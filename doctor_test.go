@@ -258,7 +258,7 @@ func spoil(t *testing.T, c *teststack.Cluster) {
 func TestDoctorOfSettings(t *testing.T) {
 	db := openTables(t, "", &Booking{})
 	b := open(t, belay.Config{
-		Service: "shop", DB: db, Engine: memlock.New(), Once: new(once.PurgerConfig),
+		Service: "shop", DB: db, Engine: memlock.New(), Once: new(once.PurgerConfig), Calls: true,
 		Lock: lock.Config{TTL: time.Second}, Guard: guard.Config{OnUnavailable: guard.DBOnly},
 	})
 	found := b.Doctor(t.Context(), &Booking{})
@@ -271,6 +271,9 @@ func TestDoctorOfSettings(t *testing.T) {
 	testdb.WantNil(t, b.Guard.SetPolicy(guard.FailClosed))
 	wantChecks(t, b.Doctor(t.Context(), &Booking{}), "lock-ttl", "db-model")
 	wantChecks(t, b.Doctor(t.Context()), "lock-ttl", "db-model") // unchecked
+	testdb.WantNil(t, db.Exec("ALTER TABLE belay_pending RENAME TO calls").Error)
+	wantChecks(t, b.Doctor(t.Context()), "db-calls", "lock-ttl", "db-model")
+	testdb.WantNil(t, db.Exec("ALTER TABLE calls RENAME TO belay_pending").Error)
 	testdb.WantNil(t, db.Exec("ALTER TABLE belay_answer RENAME TO before").Error)
 	wantChecks(t, b.Doctor(t.Context()), "db-requests", "lock-ttl", "db-model")
 	testdb.WantNil(t, db.Exec("CREATE TABLE belay_answer AS SELECT * FROM before").Error) // without the key

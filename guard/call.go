@@ -18,6 +18,9 @@ type call struct {
 	work    work
 	request *claiming // that it serves, nil if there is none
 	turn    turn      // its wait for the locks
+
+	reserving *reserving // transaction 1 of a Call, nil for all others
+	inside    bool       // a transaction of a Call, which counts as a call that runs
 }
 
 // work is what a call does.
@@ -33,7 +36,11 @@ func (c *call) prepare() (err error) {
 	if c.request, err = newClaiming(c.requests, c.guard.records()); err != nil {
 		return err
 	}
-	if err := c.plan.fill(c.request.lockKey(), &c.options); err != nil {
+	key := c.request.lockKey()
+	if c.reserving != nil {
+		key = c.plan.main
+	}
+	if err := c.plan.fill(key, &c.options); err != nil {
 		return err
 	}
 	if c.maxBody < 0 || c.maxBody > largestBody {
@@ -106,7 +113,10 @@ func (c *call) run() *run {
 	}
 	r.keys.of(&c.plan)
 	r.series.held = &r.keys
-	if c.request != nil {
+	switch {
+	case c.reserving != nil:
+		r.series.claims, r.series.budget.claim = c.reserving, claimTries
+	case c.request != nil:
 		r.series.claims, r.series.budget.claim = c.request, claimTries
 	}
 	return r

@@ -34,6 +34,7 @@ type task struct {
 	Unaware  bool   // does not learn that its lock is gone until it releases it
 	No       string // of the order to insert
 	Stock    int64  // to update, if not 0
+	Dies     string // the step of a Call at which it kills itself
 }
 
 const taskVariable = "BELAY_GUARD_TASK"
@@ -88,6 +89,10 @@ func (t task) do() error {
 		return err
 	}
 
+	if t.Dies != "" {
+		_, err := buying(db, t.dieAt).Run(bg, g, printed(t.No, "5"), 5)
+		return fmt.Errorf("it has not died: %w", err)
+	}
 	lines := bufio.NewReader(os.Stdin)
 	stand := func(said string) {
 		say(word{Said: said})

@@ -44,7 +44,9 @@ func (g *Guard) call(ctx context.Context, c *call, opts []Option) error {
 	if outer := dbtx.FromContext(ctx); outer != nil {
 		return c.nest(ctx, outer)
 	}
-	if !g.running.enter() {
+	if c.inside {
+		g.running.add()
+	} else if !g.running.enter() {
 		return ErrClosed
 	}
 	defer g.running.leave()

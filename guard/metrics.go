@@ -23,6 +23,7 @@ type metrics struct {
 	without    prometheus.Counter
 	crewSize   prometheus.Histogram
 	combined   *prometheus.CounterVec
+	calls      *prometheus.CounterVec
 	outages    *prometheus.Desc
 
 	logged sync.Map // tables whose uncovered writes have been logged
@@ -35,6 +36,15 @@ const (
 	combinedAlone  = "alone"  // it had a transaction of its own
 	combinedSlow   = "slow"   // likewise, as its change took too long for the others
 	combinedNone   = "none"   // it ended before it had a transaction
+)
+
+// What became of a Run of a Call.
+const (
+	callSettled   = "settled"   // it has an answer, now or from before
+	callPending   = "pending"   // its outcome is open
+	callUndecided = "undecided" // nobody calls any more
+	callOvertaken = "overtaken" // beside one of the others: another process had taken it over
+	callFailed    = "failed"    // it ended before its call
 )
 
 func newMetrics(name string) *metrics {
@@ -64,6 +74,7 @@ func newMetrics(name string) *metrics {
 			Buckets: []float64{1, 2, 4, 8, 16, 32, 64, 128},
 		}),
 		combined: prometheus.NewCounterVec(counter("combined_total", "Ended calls with Combine, by what became of them."), []string{"result"}),
+		calls:    prometheus.NewCounterVec(counter("calls_total", "Ended runs of a Call, by what became of them."), []string{"result"}),
 		outages:  prometheus.NewDesc("belay_guard_degraded", "Places where operations run without the lock now.", nil, labels),
 	}
 	for _, r := range results {
@@ -71,6 +82,9 @@ func newMetrics(name string) *metrics {
 	}
 	for _, result := range []string{combinedShared, combinedAlone, combinedSlow, combinedNone} {
 		m.combined.WithLabelValues(result)
+	}
+	for _, result := range []string{callSettled, callPending, callUndecided, callOvertaken, callFailed} {
+		m.calls.WithLabelValues(result)
 	}
 	m.done = m.outcomes.WithLabelValues(string(resultDone))
 	for _, v := range []notify.Verdict{notify.VerdictOverlap, notify.VerdictLost, notify.VerdictUnknownCommit, notify.VerdictDegraded, notify.VerdictUnavailable, notify.VerdictCommitLost} {
@@ -100,5 +114,5 @@ func (m *metrics) countUncovered(tables []string, logger *slog.Logger) {
 
 func (m *metrics) all() []prometheus.Collector {
 	return []prometheus.Collector{m.outcomes, m.events, m.uncovered, m.lockWait, m.txTime,
-		m.unjudged, m.unverified, m.retries, m.overtaken, m.without, m.crewSize, m.combined}
+		m.unjudged, m.unverified, m.retries, m.overtaken, m.without, m.crewSize, m.combined, m.calls}
 }

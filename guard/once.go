@@ -116,13 +116,16 @@ type answering struct {
 	messages []message.Row // that leave with a refusal
 	refusing bool          // the effects have been rolled back, the answer is to be stored
 	replayed bool
+	inside   bool // a part of a Call: the first layer does not remember the request
 }
 
 // call runs the operation, or finds the answer.
 func (a *answering) call(ctx context.Context) error {
 	c := &call{guard: a.guard, plan: plan{main: a.request.Key()}}
 	c.requests = []once.Request{a.request}
-	c.remember = remembered
+	if c.inside = a.inside; !c.inside {
+		c.remember = remembered
+	}
 	c.work = work{
 		op:   func(ctx context.Context, _ *gorm.DB) error { return a.work(dbtx.FromContext(ctx), c.options) },
 		anew: a.storesRefusal,

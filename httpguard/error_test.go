@@ -34,6 +34,8 @@ func TestError(t *testing.T) {
 		{fmt.Errorf("%w: %w", guard.ErrBusy, context.Canceled), false},
 		{guard.ErrUnknown, false},
 		{fmt.Errorf("%w: %w", guard.ErrUnknown, guard.ErrBusy), false}, // it may have taken effect
+		{&guard.PendingError{Err: guard.ErrUnknown}, true},
+		{&guard.PendingError{Undecided: true}, false},
 		{guard.ErrNested, false},
 		{errors.New("the operation's own"), false},
 	} {

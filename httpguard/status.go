@@ -25,8 +25,14 @@ const clientClosedRequest = 499
 //     request that has passed, and for an error of the database that may be over a moment later
 //     (guard.Transient), with Retry-After.
 //   - 504 for guard.ErrUnknown: the operation may have taken effect. Look before you retry.
+//   - 503 for guard.ErrPending, with Retry-After: the outcome of a guard.Call is open, and a repeat with
+//     the same content goes on. 500 if it is undecided: a repeat would find nothing out.
+//   - 400 for a request without an Idempotency-Key, as [RequestOf] found it.
 //   - 500 for anything else: handle the operation's own errors before this function.
 func Status(err error) int {
+	if p, ok := errors.AsType[*guard.PendingError](err); ok && p.Undecided {
+		return http.StatusInternalServerError
+	}
 	for _, known := range statuses {
 		if errors.Is(err, known.err) {
 			return known.status
@@ -50,6 +56,9 @@ var statuses = []struct {
 	err    error
 	status int
 }{
+	{guard.ErrPending, http.StatusServiceUnavailable}, // whatever its cause is
+	{errNoKey, http.StatusBadRequest},
+	{errBadKey, http.StatusBadRequest},
 	{guard.ErrIntercepted, http.StatusConflict},
 	{guard.ErrUnknown, http.StatusGatewayTimeout},
 	{guard.ErrLost, http.StatusServiceUnavailable},

@@ -56,6 +56,9 @@ func TestStatus(t *testing.T) {
 		{&pgconn.PgError{Code: "22001"}, http.StatusInternalServerError},
 		{&dbguard.ConflictError{Err: &mysql.MySQLError{Number: 1213}}, http.StatusConflict},
 		{fmt.Errorf("%w: %w", guard.ErrUnknown, driver.ErrBadConn), http.StatusGatewayTimeout},
+		{&guard.PendingError{Err: guard.ErrUnknown}, http.StatusServiceUnavailable},
+		{&guard.PendingError{Err: context.Canceled}, http.StatusServiceUnavailable},
+		{&guard.PendingError{Undecided: true}, http.StatusInternalServerError},
 		{guard.ErrNested, http.StatusInternalServerError},
 		{errors.New("the operation's own"), http.StatusInternalServerError},
 	} {

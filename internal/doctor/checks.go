@@ -16,6 +16,7 @@ var (
 	DBPool       = Check{"db-pool", Warning, "call SetMaxOpenConns and SetMaxIdleConns with the number of operations that may be in a transaction at a time"}
 	DBTimeouts   = Check{"db-timeouts", Warning, "bound each wait for the database: timeout=5s&readTimeout=30s&writeTimeout=30s&innodb_lock_wait_timeout=20 in the DSN of MySQL; connect_timeout=5 in the URL of PostgreSQL, statement_timeout and idle_in_transaction_session_timeout for its role"}
 	DBRequests   = Check{"db-requests", Error, "run once.Migrate, or its SQL, and grant the service its tables"}
+	DBCalls      = Check{"db-calls", Error, "run once.MigrateCalls, or its SQL, and grant the service its table"}
 	DBMessages   = Check{"db-messages", Error, "run relay.Migrate, or its SQL, and grant the service its tables"}
 	DBClock      = Check{"db-clock", Warning, "run NTP on all hosts"}
 
@@ -48,7 +49,7 @@ var (
 
 // All are the checks, as the documentation lists them.
 var All = []Check{
-	DBServer, DBFamily, DBModel, DBVersion, DBCollation, DBIsolation, DBBehind, DBDurability, DBBinlog, DBOutcome, DBAutocommit, DBPool, DBTimeouts, DBRequests, DBMessages, DBClock,
+	DBServer, DBFamily, DBModel, DBVersion, DBCollation, DBIsolation, DBBehind, DBDurability, DBBinlog, DBOutcome, DBAutocommit, DBPool, DBTimeouts, DBRequests, DBCalls, DBMessages, DBClock,
 	RedisServer, RedisRights, RedisRejects, RedisScripts, RedisEviction, RedisReplicas, RedisCoverage, RedisFailover, RedisClock,
 	LockTTL, GuardDBOnly,
 	EventsBroker, EventsRights, EventsQueue, EventsReader, EventsOutbox, EventsBacklog,

@@ -1,0 +1,109 @@
+package guard
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/internal/dbtx"
+	"github.com/belaygo/belay/internal/dbtx/dialect"
+	"github.com/belaygo/belay/internal/pending"
+	"github.com/belaygo/belay/internal/sqldb"
+)
+
+// A reserving is the claims of transaction 1: the row of belay_pending in place of a claim. Its
+// stamp proves the COMMIT.
+type reserving struct {
+	noClaims
+
+	o   *callout
+	row *pending.Row // in the last attempt
+}
+
+// claim implements claims. Behind the INSERT nobody can settle the request, so that a look at
+// belay_once is of what stays.
+func (r *reserving) claim(t *dbtx.Tx, h held) error {
+	o := r.o
+	r.row = &pending.Row{Request: o.sum, Print: o.request.Print.Bytes(), Operation: o.request.Operation}
+	err := t.Claim(o.request.Key(), r.row, h.patience())
+	switch {
+	case errors.Is(err, dbtx.ErrClaimed):
+		return o.claiming().busy(err)
+	case err != nil:
+		return pending.Explain(err)
+	}
+	return o.vacant(t.Context(), "belay_once", r.row)
+}
+
+// vacant returns ErrDuplicate if a table has the request.
+func (o *callout) vacant(ctx context.Context, table string, row *pending.Row) error {
+	err := o.beside(ctx, func(ctx context.Context, q execer, d sqldb.Dialect) error {
+		return pending.Vacant(ctx, q, d, table, row)
+	})
+	if dialect.IsDuplicate(err) {
+		return fmt.Errorf("%w: %w", ErrDuplicate, err)
+	}
+	return err
+}
+
+type execer interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+}
+
+// beside runs a statement of Belay in the operation that ctx comes from.
+func (o *callout) beside(ctx context.Context, f func(ctx context.Context, q execer, d sqldb.Dialect) error) error {
+	return dbtx.FromContext(ctx).Beside(func(ctx context.Context, conn *sql.Conn, _ string) error {
+		return f(ctx, conn, o.db.Dialect)
+	})
+}
+
+// reserved makes the reservation, in transaction 1. It returns an answer if Reserve refuses.
+func (o *callout) reserved(held context.Context) (*answering, error) {
+	r := &reserving{o: o}
+	var refusal *refusedError
+	op := func(ctx context.Context, tx *gorm.DB) error {
+		refusal = nil
+		if err := o.reserve(ctx, tx); err != nil {
+			refusal, _ = errors.AsType[*refusedError](err)
+			return err
+		}
+		o.begun = time.Now()
+		return o.beside(ctx, func(ctx context.Context, q execer, d sqldb.Dialect) error {
+			return pending.Start(ctx, q, d, o.sum, o.lease(), o.until)
+		})
+	}
+	c := &call{guard: o.guard, plan: plan{main: o.request.Key()}, work: work{op: op}, reserving: r, inside: true}
+	err := o.guard.call(held, c, o.opts)
+	o.report(err)
+	switch {
+	case refusal != nil:
+		return o.refuse(held, refusal)
+	case err != nil:
+		return nil, err
+	}
+	o.attempt = int64(r.row.Attempt)
+	o.last = o.begun.Add(o.until)
+	o.open = &pending.State{Since: o.begun, Last: o.last, Tries: 1}
+	return nil, nil
+}
+
+// refuse stores the refusal of Reserve, unless another has reserved meanwhile.
+func (o *callout) refuse(held context.Context, refusal *refusedError) (*answering, error) {
+	var a *answering
+	a = o.answering(func(ctx context.Context, _ *gorm.DB) (v any, _ bool, err error) {
+		row := &pending.Row{Request: o.sum, Print: o.request.Print.Bytes(), Operation: o.request.Operation}
+		if err := o.vacant(ctx, "belay_pending", row); err != nil {
+			return nil, false, err
+		}
+		if v, err = o.refusal(refusal); err != nil {
+			return nil, false, err
+		}
+		a.messages, err = messagesOf(ctx, refusal.messages)
+		return v, true, err
+	})
+	return a, a.call(held)
+}

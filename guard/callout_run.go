@@ -1,0 +1,357 @@
+package guard
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/internal/claim"
+	"github.com/belaygo/belay/internal/dbtx"
+	"github.com/belaygo/belay/internal/pending"
+	"github.com/belaygo/belay/internal/rowversion"
+	"github.com/belaygo/belay/internal/sqldb"
+	"github.com/belaygo/belay/once"
+)
+
+// A callout is a Run of a Call. internal/model/call has its protocol. The flow of data:
+//
+//	lock of the request ─ look: belay_once (replay), belay_pending (busy, undecided, settle, take over)
+//	transaction 1       ─ INSERT belay_pending; look at belay_once; Reserve; times
+//	no transaction      ─ Do(id) → result
+//	transaction 2       ─ INSERT belay_once; DELETE belay_pending by attempt; Settle(result); answer
+//	if that fails       ─ UPDATE belay_pending SET result by attempt; a repeat settles
+type callout struct {
+	guard          *Guard
+	request        once.Request
+	opts           []Option
+	name           string
+	timeout, until time.Duration
+
+	reserve func(ctx context.Context, tx *gorm.DB) error
+	do      func(ctx context.Context, id string) (pending.Result, error)
+	settle  func(ctx context.Context, tx *gorm.DB, result pending.Result) (any, error)
+	refusal func(*refusedError) (any, error)
+	take    func(*answering, options) error
+	model   func() any
+
+	options  options
+	db       sqldb.DB
+	sum      []byte
+	attempt  int64           // that has the row, if it is this one or has a result
+	begun    time.Time       // before the lease began
+	last     time.Time       // no call begins later
+	open     *pending.State  // as it was read
+	result   *pending.Result // that is to be settled
+	stored   bool            // it is in the row
+	reported bool            // the guard has reported how a transaction ended
+}
+
+var errCall = errors.New("guard: invalid Call")
+
+const (
+	defaultTimeout = 30 * time.Second
+	longestTimeout = 10 * time.Minute
+)
+
+// prepare checks what the caller has given.
+func (o *callout) prepare(ctx context.Context) error {
+	o.timeout = cmp.Or(o.timeout, defaultTimeout)
+	for _, opt := range o.opts {
+		opt(&o.options)
+	}
+	switch {
+	case o.guard == nil:
+		return fmt.Errorf("%w: guard is nil", errCall)
+	case o.timeout < time.Millisecond || o.timeout > longestTimeout:
+		return fmt.Errorf("%w: Timeout %v is outside 1ms to %v", errCall, o.timeout, longestTimeout)
+	case o.until < o.timeout:
+		return fmt.Errorf("%w: Until %v is less than Timeout %v: set it to less than the service remembers ids", errCall, o.until, o.timeout)
+	case o.request.Operation != o.name:
+		return fmt.Errorf("%w: Operation %q is not the Name %q of the Call", once.ErrRequest, o.request.Operation, o.name)
+	case o.request.Print == (once.Print{}):
+		return fmt.Errorf("%w: no Print: a repeat with other content would call with the same id", once.ErrRequest)
+	case o.options.combine || o.options.requests != nil || o.options.protects != nil || o.options.remember != 0:
+		return fmt.Errorf("%w: Combine, For, Protects and Remember are not for it", errCall)
+	case dbtx.FromContext(ctx) != nil:
+		return fmt.Errorf("%w: a Call makes transactions of its own", ErrNested)
+	}
+	if err := o.request.Validate(); err != nil {
+		return err
+	}
+	pool, err := o.guard.db.DB()
+	if err != nil {
+		return err
+	}
+	d, _ := sqldb.Of(o.guard.db.Name())
+	sum := sumOf(o.request)
+	o.db, o.sum = sqldb.New(pool, d), sum[:]
+	return nil
+}
+
+// run returns how the request was answered.
+func (o *callout) run(ctx context.Context) (*answering, error) {
+	if err := o.prepare(ctx); err != nil {
+		return nil, err
+	}
+	if !o.guard.running.enter() {
+		return nil, ErrClosed
+	}
+	defer o.guard.running.leave()
+	a, err := o.serve(ctx)
+	return a, o.ended(err)
+}
+
+// serve serves the request under its lock. A result that is not settled then, since the lock was lost,
+// is settled under a new lock, or stored: the lease of the row protects it.
+func (o *callout) serve(ctx context.Context) (*answering, error) {
+	var a *answering
+	err := o.guard.hold(ctx, o.request.Key(), o.options.wait, func(held context.Context, keys *keySet) (reported bool, err error) {
+		a, err = o.under(ctx, held, keys)
+		return o.reported, err
+	})
+	switch {
+	case o.result == nil, a != nil && err == nil:
+		return a, err
+	case !o.stored && !(o.reported && errors.Is(err, ErrUnknown)):
+		if a, err = o.finish(ctx); err == nil {
+			return a, nil
+		}
+	}
+	o.store(ctx)
+	return nil, &PendingError{Err: err}
+}
+
+// looks is how often the request is looked for again, after others were first.
+const looks = 5
+
+// under is what happens under the lock of the request. The context held carries that, and ends with it.
+func (o *callout) under(ctx, held context.Context, keys *keySet) (*answering, error) {
+	for n := 1; o.attempt == 0; n++ {
+		a, err := o.look(held, keys)
+		if a != nil || err != nil {
+			return a, err
+		}
+		if o.attempt != 0 {
+			break
+		}
+		if a, err = o.reserved(held); a != nil && err == nil {
+			return a, nil
+		}
+		if err != nil && (n == looks || !errors.Is(err, ErrDuplicate)) {
+			return nil, err
+		}
+	}
+	if o.result == nil {
+		if err := o.call(ctx); err != nil {
+			return nil, o.returned(ctx, err)
+		}
+	}
+	if keys.alive() != nil {
+		return nil, errGone
+	}
+	a, err := o.finish(held)
+	if err == nil {
+		return a, nil
+	}
+	if keys.alive() == nil {
+		o.store(ctx)
+	}
+	return nil, err
+}
+
+var (
+	// errGone is returned if the lock of the request was lost during the call, which goes on.
+	errGone = errors.New("guard: the lock was lost during the call")
+	// errLate is the cause of a request that is pending since nobody has called for it in time.
+	errLate = errors.New("the time for the call has nearly passed before it began")
+)
+
+// lease is how long nobody else calls: the time of a call, and twice what a COMMIT and the question
+// for its outcome may take.
+func (o *callout) lease() time.Duration { return o.timeout + o.slack() }
+
+func (o *callout) slack() time.Duration { return 4 * o.guard.cfg.EndTimeout }
+
+// late reports whether a call that begins now may last longer than the lease, or begins behind Until.
+func (o *callout) late() bool { return time.Since(o.begun) > o.slack() || !time.Now().Before(o.last) }
+
+// look finds the answer, or what is pending, and takes that over. It returns neither an answer nor an
+// error if the request is to be made, or goes on: then it has set attempt, and perhaps result.
+func (o *callout) look(held context.Context, keys *keySet) (*answering, error) {
+	record, err := o.record(held)
+	if err != nil {
+		return nil, err
+	}
+	if record != nil {
+		return o.replay(record)
+	}
+	read := time.Now()
+	o.open, err = pending.Find(held, o.db, o.sum)
+	s := o.open
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("guard: %w", err)
+	case s == nil:
+		return nil, nil
+	case string(s.Print) != string(o.request.Print.Bytes()):
+		return nil, fmt.Errorf("%w: its call is pending", ErrMismatch)
+	case s.Result != nil:
+		o.attempt, o.result, o.stored = s.Attempt, s.Result, true
+		return nil, nil
+	case s.Lease > 0:
+		return nil, o.claiming().busy(errors.New("a process may be calling"))
+	case s.Until <= 0:
+		return nil, &PendingError{Undecided: true}
+	case keys.without() != nil:
+		return nil, fmt.Errorf("%w: the call of another process is not taken over without the lock: %w", ErrUnavailable, keys.without())
+	}
+	mine := int64(rowversion.RandomStamp())
+	o.begun, o.last = time.Now(), read.Add(s.Until)
+	err = pending.TakeOver(held, o.db, o.sum, s.Attempt, mine, o.lease())
+	switch {
+	case errors.Is(err, pending.ErrTaken):
+		return nil, o.claiming().busy(err)
+	case err != nil:
+		return nil, &PendingError{Err: err}
+	}
+	o.attempt = mine
+	return nil, nil
+}
+
+// call makes the call, whose context does not end with the lock.
+func (o *callout) call(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if o.late() {
+		return errLate
+	}
+	ctx, cancel := context.WithTimeout(ctx, o.timeout)
+	defer cancel()
+	result, err := o.do(ctx, o.request.Downstream(o.name))
+	if err == nil {
+		o.result = &result
+		return nil
+	}
+	if ctx.Err() != nil {
+		return overtimeError{err}
+	}
+	return err
+}
+
+// overtimeError is the error of a call whose context has ended: the other service may still work on it.
+type overtimeError struct{ error }
+
+func (e overtimeError) Unwrap() error { return e.error }
+
+// returned is the end of a call that has failed. Unless the other service may still work on it, it
+// ends the lease, so that a repeat calls at once.
+func (o *callout) returned(ctx context.Context, err error) error {
+	if _, over := errors.AsType[overtimeError](err); !over {
+		ctx, cancel := detached(ctx, o.guard.cfg.EndTimeout)
+		defer cancel()
+		if failed := pending.GiveBack(ctx, o.db, o.sum, o.attempt); failed != nil && !errors.Is(failed, pending.ErrTaken) {
+			o.guard.cfg.Logger.Warn("give a pending call back", "request", o.request.Key(), "error", failed)
+		}
+	}
+	return &PendingError{Err: err}
+}
+
+// stores is how often a result is stored: the first connection may be a broken one of the pool.
+const stores = 3
+
+// store stores a result that could not be settled. Without it a repeat calls again, with the same id.
+func (o *callout) store(ctx context.Context) {
+	ctx, cancel := detached(ctx, o.guard.cfg.EndTimeout)
+	defer cancel()
+	var err error
+	for n := 0; n < stores && !o.stored; n++ {
+		err = pending.Store(ctx, o.db, o.sum, o.attempt, *o.result)
+		o.stored = err == nil || errors.Is(err, pending.ErrTaken) // it is, or another attempt or COMMIT 2 has the row
+	}
+	if !o.stored {
+		o.guard.cfg.Logger.Error("the result of a call could not be stored: a repeat calls again, with the same id",
+			"request", o.request.Key(), "error", err)
+	}
+}
+
+// finish settles the result, in transaction 2.
+func (o *callout) finish(ctx context.Context) (*answering, error) {
+	a := o.answering(func(ctx context.Context, tx *gorm.DB) (any, bool, error) {
+		if err := o.beside(ctx, func(ctx context.Context, q execer, d sqldb.Dialect) error {
+			return pending.Settle(ctx, q, d, o.sum, o.attempt)
+		}); err != nil {
+			return nil, false, err
+		}
+		v, err := o.settle(ctx, tx, *o.result)
+		if _, refused := errors.AsType[*refusedError](err); refused {
+			err = fmt.Errorf("%w: Settle cannot refuse: the other service has acted", errCall)
+		}
+		return v, false, err
+	})
+	err := a.call(ctx)
+	o.report(err)
+	if errors.Is(err, pending.ErrTaken) {
+		o.guard.metrics.calls.WithLabelValues(callOvertaken).Inc()
+	}
+	return a, err
+}
+
+// report notes whether the guard has reported how a transaction ended, by an event.
+func (o *callout) report(err error) {
+	o.reported = errors.Is(err, ErrUnknown) || errors.Is(err, ErrIntercepted) || errors.Is(err, ErrLost)
+}
+
+// record returns what is known of the request, nil if it is not done.
+func (o *callout) record(ctx context.Context) (*claim.Record, error) {
+	k := o.claiming()
+	ctx, cancel := context.WithTimeout(ctx, k.records.timeout)
+	defer cancel()
+	if err := k.read(ctx); err != nil {
+		return nil, fmt.Errorf("guard: %w", err)
+	}
+	return k.record, nil
+}
+
+// replay takes the answer of a request that is done.
+func (o *callout) replay(record *claim.Record) (*answering, error) {
+	k := o.claiming()
+	k.record = record
+	a := o.answering(nil)
+	err := a.replay(k, o.options, k.repeated(errServed))
+	return a, err
+}
+
+func (o *callout) claiming() *claiming {
+	return &claiming{records: o.guard.records(), request: o.request, sum: [32]byte(o.sum), key: o.request.Key()}
+}
+
+// answering returns the Once that stores the answer of the request.
+func (o *callout) answering(run func(ctx context.Context, tx *gorm.DB) (any, bool, error)) *answering {
+	a := &answering{guard: o.guard, request: o.request, opts: o.opts, model: o.model(), run: run, inside: true}
+	a.take = func(opts options) error { return o.take(a, opts) }
+	return a
+}
+
+// ended counts how a Run has ended, and adds to the error what is known of the row.
+func (o *callout) ended(err error) error {
+	result := callSettled
+	if p, ok := errors.AsType[*PendingError](err); ok {
+		result = callPending
+		if s := o.open; s != nil {
+			p.Since, p.Until, p.Tries = s.Since, s.Last, s.Tries
+		}
+		if p.Undecided {
+			result = callUndecided
+			o.guard.cfg.Logger.Error("the outcome of a call is undecided: ask the other service", "request", o.request.Key(), "since", p.Since, "until", p.Until)
+		}
+	} else if err != nil {
+		result = callFailed
+	}
+	o.guard.metrics.calls.WithLabelValues(result).Inc()
+	return err
+}
