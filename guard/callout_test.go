@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/guard/guardtest"
+	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/once"
 )
 
@@ -470,5 +473,39 @@ func TestReserveFails(t *testing.T) {
 		got, err := e.run("a", 5)
 		wantAnswer(e.t, got, err, guard.Answer[receipt]{Value: receipt{Note: "charge 1 of 5"}})
 		e.paid()
+	})
+}
+
+// TestOneTakesOver: of those who come at once for a request whose process has died, one calls, though
+// they share no lock.
+func TestOneTakesOver(t *testing.T) {
+	t.Parallel()
+	withCalls(t, func(e *paying) {
+		e.fails = errors.New("dead")
+		_, err := e.run("a", 5)
+		wantIs(e.t, err, guard.ErrPending)
+		e.fails = nil
+		const peers = 6
+		var others atomic.Int32
+		done := make(chan struct{})
+		e.meantime = func(context.Context) { <-done }
+		var wg sync.WaitGroup
+		for range peers {
+			g := guardtest.New(e.t, e.db)
+			wg.Go(func() {
+				if _, err := e.runBy(g.Guard, "a", 5); errors.Is(err, guard.ErrBusy) || guard.Transient(err) {
+					if others.Add(1) == peers-1 {
+						close(done)
+					}
+				} else if err != nil {
+					e.t.Error(err)
+				}
+			})
+		}
+		testwait.Until(e.t, "one calls, and the others are busy", func() bool { return others.Load() >= peers-1 })
+		wg.Wait()
+		if e.paid(); e.calls != 2 {
+			e.t.Errorf("%d calls, want 2", e.calls)
+		}
 	})
 }

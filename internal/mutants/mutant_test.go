@@ -57,7 +57,7 @@ func module(folder string) (mod, rest string) {
 }
 
 // table is all mutants.
-var table = concat(lockMutants, redisMutants, sqlMutants, quorumMutants, etcdMutants, zkMutants, switchMutants, guardMutants, onceMutants, messageMutants, httpMutants, verdictMutants, databaseMutants, resolveMutants,
+var table = concat(lockMutants, redisMutants, sqlMutants, quorumMutants, etcdMutants, zkMutants, switchMutants, guardMutants, onceMutants, callMutants, messageMutants, httpMutants, verdictMutants, databaseMutants, resolveMutants,
 	outboxMutants, webhookMutants, brokerMutants, monitorMutants, siteMutants)
 
 func concat(lists ...[]mutant) (all []mutant) {

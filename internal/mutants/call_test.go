@@ -1,0 +1,82 @@
+package mutants
+
+var callMutants = []mutant{
+	{
+		name:  "call-without-lease",
+		loses: "A failover of the lock lets two processes call for one request.",
+		file:  "internal/pending/pending.go",
+		old:   `lease_ms = " + now + " + ?, until_ms`,
+		new:   `lease_ms = " + now + " + 0 * ?, until_ms`,
+		tests: "guard TestLeaseExcludes",
+	},
+	{
+		name:  "call-settled-behind-the-look",
+		loses: "A request that another process has just settled is reserved and called again.",
+		file:  "guard/callout_reserve.go",
+		old:   `	return o.vacant(t.Context(), "belay_once", r.row)`,
+		new:   `	return nil`,
+		tests: "guard TestClaimIsSeenBehindTheRow",
+	},
+	{
+		name:  "call-settled-by-any-attempt",
+		loses: "A process that was paused settles what another one is calling for.",
+		file:  "internal/pending/pending.go",
+		old:   `DELETE FROM belay_pending WHERE request = ? AND attempt = ?`,
+		new:   `DELETE FROM belay_pending WHERE request = ? AND (attempt = ? OR 1 = 1)`,
+		tests: "guard TestOvertakenCallSettlesNothing",
+	},
+	{
+		name:  "call-behind-until",
+		loses: "A provider that has forgotten the id charges twice.",
+		file:  "guard/callout_run.go",
+		old:   `	case s.Until <= 0:`,
+		new:   `	case s.Until <= 0 && s.Lease > 0:`,
+		tests: "guard TestUndecided",
+	},
+	{
+		name:  "call-result-not-stored",
+		loses: "A provider is called again for as long as Settle fails, and charges twice when it has forgotten the id.",
+		file:  "guard/callout_run.go",
+		old:   `		err = pending.Store(ctx, o.db, o.sum, o.attempt, *o.result)`,
+		new:   `		err = ctx.Err()`,
+		tests: "guard TestResultIsStored",
+	},
+	{
+		name:  "call-taken-over-by-all",
+		loses: "All who come at once for a request whose process has died call.",
+		file:  "guard/callout_run.go",
+		old:   `	case errors.Is(err, pending.ErrTaken):`,
+		new:   `	case errors.Is(err, pending.ErrTaken) && s.Tries < 0:`,
+		tests: "guard TestOneTakesOver",
+	},
+	{
+		name:  "call-before-the-commit-is-known",
+		loses: "A call is made whose reservation does not exist.",
+		file:  "guard/callout_reserve.go",
+		old: `	case err != nil:
+		return nil, err
+	}
+	o.attempt`,
+		new: `	case errors.Is(err, ErrDuplicate):
+		return nil, err
+	}
+	o.attempt`,
+		tests: "guard TestCommitOfReservationWithoutAnswer",
+	},
+	{
+		name:  "call-with-another-content",
+		loses: "A repeat with another amount is sent with the id of the first.",
+		file:  "guard/callout_run.go",
+		old:   `	case string(s.Print) != string(o.request.Print.Bytes()):`,
+		new:   `	case len(s.Print) == 0:`,
+		tests: "guard TestCallIsRepeated",
+	},
+	{
+		name:  "call-refused-by-a-timeout",
+		loses: "A reservation is given back, and the charge lands.",
+		file:  "guard/callout.go",
+		old:   `v, err = refusedAs[Out](refusal); ctx.Err() != nil {`,
+		new:   `v, err = refusedAs[Out](refusal); false {`,
+		tests: "guard TestTimeoutIsNoRefusal",
+	},
+}
