@@ -103,18 +103,19 @@ func (t *Tx) findOut(ctx context.Context) (Outcome, error) {
 		return Unresolved, err
 	}
 	defer t.giveBack(ctx, c)
-	restarted, err := t.dialect.Restarted(ctx, c, t.conn.Session, now)
-	if err != nil {
+	var restarted, still bool
+	err = t.atServer(ctx, c, func() (err error) {
+		restarted, err = t.dialect.Restarted(ctx, c, t.conn.Session, now)
+		if err == nil && t.outvoted {
+			still, err = t.dialect.StillMember(ctx, c, t.conn.Session)
+		}
+		return err
+	})
+	switch {
+	case err != nil:
 		return Unresolved, err
-	}
-	if t.outvoted {
-		still, err := t.dialect.StillMember(ctx, c, t.conn.Session)
-		if err != nil {
-			return Unresolved, err
-		}
-		if still {
-			return NotCommitted, nil
-		}
+	case still:
+		return NotCommitted, nil
 	}
 	var o Outcome
 	if t.xid != "" && !restarted {
@@ -126,7 +127,7 @@ func (t *Tx) findOut(ctx context.Context) (Outcome, error) {
 		err = errors.New("the server has restarted, and shows what its replica may lack")
 	}
 	if err == nil {
-		err = t.dialect.Writer(ctx, c, now)
+		err = t.atServer(ctx, c, func() error { return t.dialect.Writer(ctx, c, now) })
 	}
 	if err != nil {
 		return Unresolved, err
@@ -175,7 +176,8 @@ func (t *Tx) readRows(ctx context.Context, c *sql.Conn, now dialect.Session, res
 		}
 	}
 	if !restarted && t.dialect.AwaitCommit != nil { // before the rows are read: a pooler may hide a crash
-		if err := t.dialect.AwaitCommit(ctx, c, t.conn.Session, t.database.pooled.Load()); err != nil {
+		await := func() error { return t.dialect.AwaitCommit(ctx, c, t.conn.Session, t.database.pooled.Load()) }
+		if err := t.atServer(ctx, c, await); err != nil {
 			return Unresolved, err
 		}
 	}
@@ -229,7 +231,7 @@ func (t *Tx) prove(ctx context.Context, c *sql.Conn, images []journal.Image, gen
 		if err != nil {
 			return journal.Proof{}, err
 		}
-		p, err := t.proofOf(ctx, from, img, generates)
+		p, err := t.proofOf(ctx, c, from, img, generates)
 		if err != nil {
 			return journal.Proof{}, err
 		}
@@ -249,10 +251,10 @@ func (t *Tx) prove(ctx context.Context, c *sql.Conn, images []journal.Image, gen
 
 // proofOf reads the row of an image. An inserted row that is not found by its name may
 // be found by its primary key: the database may store the name in another form.
-func (t *Tx) proofOf(ctx context.Context, from protected.Loader, img journal.Image, generates bool) (journal.Proof, error) {
-	row, err := t.readLocking(ctx, from, img.Row, img.Model)
+func (t *Tx) proofOf(ctx context.Context, c *sql.Conn, from protected.Loader, img journal.Image, generates bool) (journal.Proof, error) {
+	row, err := t.readLocking(ctx, c, from, img.Row, img.Model)
 	if byKey := img.ByKey(); err == nil && row == nil && byKey != nil {
-		row, err = t.readLocking(ctx, from, byKey, img.Model)
+		row, err = t.readLocking(ctx, c, from, byKey, img.Model)
 	}
 	if err != nil {
 		return journal.Proof{}, err
@@ -305,12 +307,43 @@ func (o outside) Value(key any) any {
 func (t *Tx) reconnect(ctx context.Context) (c *sql.Conn, now dialect.Session, err error) {
 	c, err = pinned.Connect(ctx, t.pool, func(c *sql.Conn) error {
 		now, err = t.dialect.ReadSession(ctx, c)
-		if err == nil && now.Server != t.conn.Session.Server {
-			err = fmt.Errorf("the database is another server now, %s instead of %s", now.Server, t.conn.Session.Server)
+		if err == nil {
+			err = t.isServer(now)
 		}
 		return err
 	})
 	return c, now, err
+}
+
+// atServer runs f, which reads on c, at the server that had the transaction. On MySQL and MariaDB it
+// does so in a transaction of its own, which a proxy sends to one server: it may send a read outside
+// of a transaction to a replica that is behind. f waits for no commit of a cluster.
+func (t *Tx) atServer(ctx context.Context, c *sql.Conn, f func() error) error {
+	if t.dialect.Name != "mysql" || t.conn.Session.Family.Resembles() {
+		return f()
+	}
+	for _, query := range []string{"ROLLBACK", "START TRANSACTION"} { // there may be one without autocommit
+		if _, err := c.ExecContext(ctx, query); err != nil {
+			return err
+		}
+	}
+	now, err := t.dialect.ReadSession(ctx, c)
+	if err == nil {
+		err = t.isServer(now)
+	}
+	if err == nil {
+		err = f()
+	}
+	_, ended := c.ExecContext(ctx, "ROLLBACK")
+	return errors.Join(err, ended)
+}
+
+// isServer returns an error unless a session is one of the server that had the transaction.
+func (t *Tx) isServer(now dialect.Session) error {
+	if now.Server != t.conn.Session.Server {
+		return fmt.Errorf("the database is another server now, %s instead of %s", now.Server, t.conn.Session.Server)
+	}
+	return nil
 }
 
 // giveBack returns a connection to the pool. On MySQL and MariaDB, without autocommit, its reads
@@ -346,13 +379,17 @@ func (t *Tx) CatchUp() bool {
 // readLocking reads a row by its name; nil if it is not there. It repeats a
 // NOWAIT read, because a waiting read would continue at the server after its client has
 // given up.
-func (t *Tx) readLocking(ctx context.Context, from protected.Loader, r *protected.Row, model statement.Model) (statement.Value, error) {
+func (t *Tx) readLocking(ctx context.Context, c *sql.Conn, from protected.Loader, r *protected.Row, model statement.Model) (statement.Value, error) {
 	lock := "FOR UPDATE NOWAIT"
 	if t.dialect.Name == "sqlite" {
 		lock = ""
 	}
 	for {
-		row, err := from.Load(ctx, protected.Query{Row: r, Model: model, Lock: lock})
+		var row statement.Value
+		err := t.atServer(ctx, c, func() (err error) {
+			row, err = from.Load(ctx, protected.Query{Row: r, Model: model, Lock: lock})
+			return err
+		})
 		switch {
 		case err == nil:
 			return row, nil

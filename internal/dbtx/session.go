@@ -36,7 +36,7 @@ func (t *Tx) endSession(ctx context.Context, c *sql.Conn, now dialect.Session, r
 	if free || err != nil || t.database.pooled.Load() {
 		return err
 	}
-	err = t.dialect.EndSession(ctx, c, t.conn.Session)
+	err = t.atServer(ctx, c, func() error { return t.dialect.EndSession(ctx, c, t.conn.Session) })
 	if errors.Is(err, dialect.ErrStranger) {
 		t.notePooler()
 		return nil // the rows are free once the transaction is over
@@ -51,7 +51,10 @@ func (t *Tx) awaitRows(ctx context.Context, c *sql.Conn, images []journal.Image)
 	for end := time.Now().Add(patience); ; {
 		locked := false
 		for _, img := range images {
-			_, err := from.Load(outside{ctx}, protected.Query{Row: img.Row, Model: img.Model, Lock: "FOR UPDATE NOWAIT"})
+			err := t.atServer(ctx, c, func() error {
+				_, err := from.Load(outside{ctx}, protected.Query{Row: img.Row, Model: img.Model, Lock: "FOR UPDATE NOWAIT"})
+				return err
+			})
 			if dialect.IsSyntax(err) { // an old server, which has no NOWAIT
 				return false, nil
 			}
