@@ -446,6 +446,22 @@ func TestSQLRowsOpen(t *testing.T) {
 	})
 }
 
+// TestNumberForAText: MySQL and MariaDB compare a text with a number as numbers, so that the number
+// names several rows. Others refuse it or make a text of it.
+func TestNumberForAText(t *testing.T) {
+	eachSQL(t, func(e *env) {
+		if e.db.Name() != "mysql" {
+			return
+		}
+		e.create(&Order{No: "7"}, &Order{No: "07"}, &Order{No: "7a"})
+		for _, number := range []any{7, 7.0, uint8(7), true} {
+			err := e.DoSQL(bg, "k", e.sells("1"), guard.Protects(guard.Row("orders", "no", number)))
+			wantIs(e.t, err, dbguard.ErrUnprotectable)
+		}
+		wantNil(e.t, e.DoSQL(bg, "k", e.sells("1"), guard.Protects(guard.Row("orders", "no", "1"))))
+	})
+}
+
 // TestRowIsRefused: a Row that names none is an error that says why.
 func TestRowIsRefused(t *testing.T) {
 	eachSQL(t, func(e *env) {

@@ -36,7 +36,8 @@ func (t *Tx) parse(model any) (protected.Named, error) {
 	return t.front.ParseRow(t.ctx, row, version, stamp)
 }
 
-// checkColumns returns an error unless the table has the columns that name the row.
+// checkColumns returns an error unless the table has the columns that name the row, and compares
+// them as they are.
 func (t *Tx) checkColumns(row *tablerow.Row) error {
 	isThere, err := t.reader.Exists(row.Table)
 	switch {
@@ -45,16 +46,28 @@ func (t *Tx) checkColumns(row *tablerow.Row) error {
 	case !isThere:
 		return fmt.Errorf("%w: there is no table %s: create it", conflict.ErrUnprotectable, row.Table)
 	}
-	for _, name := range row.Columns {
+	for i, name := range row.Columns {
 		column, err := t.reader.Column(row.Table, name)
 		switch {
 		case err != nil:
 			return err
 		case column.Name == "":
 			return fmt.Errorf("%w: %s has no column %s", conflict.ErrUnprotectable, row.Table, name)
+		case t.dialect.Name == "mysql" && column.Collation != "" && isNumber(row.Values[i]):
+			return fmt.Errorf("%w: %s.%s has texts, which the database would compare with a number as numbers: name the row by a text",
+				conflict.ErrUnprotectable, row.Table, name)
 		}
 	}
 	return nil
+}
+
+// isNumber reports whether a driver sends a value as a number.
+func isNumber(value any) bool {
+	switch value.(type) {
+	case int64, float64, bool:
+		return true
+	}
+	return false
 }
 
 // versionColumn returns the column of a row's version, "" if it has none. A column that only
