@@ -204,6 +204,7 @@ func (t *Tx) pooled(ctx context.Context) error {
 	}
 	s, err := t.dialect.ReadSession(ctx, t.conn.SQL)
 	if err == nil {
+		s.Begun = t.conn.Session.Begun
 		t.conn.Session = s
 	}
 	return err

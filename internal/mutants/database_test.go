@@ -442,6 +442,14 @@ var resolveMutants = []mutant{
 		tests: "guard TestNumberForAText",
 	},
 	{
+		name:  "begin-lost-behind-a-pooler",
+		loses: "Behind a pooler of PostgreSQL commits that the server has lost are reported by nobody.",
+		file:  "internal/dbtx/end.go",
+		old:   `		s.Begun = t.conn.Session.Begun`,
+		new:   ``,
+		tests: "guard TestPoolerCanary",
+	},
+	{
 		name:  "demoted-server-is-believed",
 		loses: "A caller is told that its operation is done by a server that lost it in a failover.",
 		file:  "internal/dbtx/resolve.go",
