@@ -30,9 +30,9 @@ type held[T any] struct {
 	failed bool // the deletion, once
 }
 
-// New returns a Set that calls delete for each lock that was not renewed.
-func New[T any](delete func(Hold, T)) *Set[T] {
-	return &Set[T]{delete: delete, held: make(map[Hold]*held[T]), begun: make(map[Hold]int)}
+// New returns a Set that calls unrenewed for each lock that was not renewed.
+func New[T any](unrenewed func(Hold, T)) *Set[T] {
+	return &Set[T]{delete: unrenewed, held: make(map[Hold]*held[T]), begun: make(map[Hold]int)}
 }
 
 // Add notes that a lock was acquired or renewed, and ends after ttl. note gets the note about the
