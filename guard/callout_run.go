@@ -116,7 +116,7 @@ func (o *callout) serve(ctx context.Context) (*answering, error) {
 	switch {
 	case o.result == nil, a != nil && err == nil:
 		return a, err
-	case !o.stored && !(o.reported && errors.Is(err, ErrUnknown)):
+	case !o.stored && (!o.reported || !errors.Is(err, ErrUnknown)):
 		if a, err = o.finish(ctx); err == nil {
 			return a, nil
 		}

@@ -389,7 +389,7 @@ func TestCallOutlivesClose(t *testing.T) {
 		closed := make(chan error, 1)
 		e.meantime = func(context.Context) {
 			go func() { closed <- e.Close(bg) }()
-			for e.Do(bg, "any", takeOne(2)) == nil { //nolint:revive // until Close has begun
+			for e.Do(bg, "any", takeOne(2)) == nil { // until Close has begun
 			}
 		}
 		got, err := e.run("a", 5)

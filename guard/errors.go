@@ -80,4 +80,9 @@ func (e *InterceptionError) Error() string {
 func (e *InterceptionError) Is(target error) bool { return target == ErrIntercepted }
 
 // Unwrap returns the conflict.
-func (e *InterceptionError) Unwrap() error { return e.Conflict }
+func (e *InterceptionError) Unwrap() error {
+	if e.Conflict == nil { // not a nil *dbguard.ConflictError, on which errors.As would panic
+		return nil
+	}
+	return e.Conflict
+}

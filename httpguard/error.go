@@ -30,9 +30,9 @@ func Error(w http.ResponseWriter, err error) {
 	case status == http.StatusGatewayTimeout:
 		p.Detail, again = "The request may have taken effect. Look before sending it again.", false
 	case errors.Is(err, guard.ErrPending) && status == http.StatusServiceUnavailable:
-		p.Detail = "The outcome is not known yet. Send the request again later, with the same key."
+		p.Detail = "The outcome is open. Send the request again later, with the same key."
 	case errors.Is(err, guard.ErrPending):
-		p.Detail, again = "The outcome is not known, and is looked into by people. Do not make the request under another key.", false
+		p.Detail, again = "The outcome is open, and people look into it. Do not make the request under another key.", false
 	case again:
 		p.Detail = sendAgain
 	}

@@ -30,7 +30,7 @@ const clientClosedRequest = 499
 //   - 400 for a request without an Idempotency-Key, as [RequestOf] found it.
 //   - 500 for anything else: handle the operation's own errors before this function.
 func Status(err error) int {
-	if p, ok := errors.AsType[*guard.PendingError](err); ok && p.Undecided {
+	if p, ok := errors.AsType[*guard.PendingError](err); ok && p.Undecided { // whatever its cause is
 		return http.StatusInternalServerError
 	}
 	for _, known := range statuses {
@@ -56,7 +56,7 @@ var statuses = []struct {
 	err    error
 	status int
 }{
-	{guard.ErrPending, http.StatusServiceUnavailable}, // whatever its cause is
+	{guard.ErrPending, http.StatusServiceUnavailable},
 	{errNoKey, http.StatusBadRequest},
 	{errBadKey, http.StatusBadRequest},
 	{guard.ErrIntercepted, http.StatusConflict},

@@ -49,11 +49,14 @@ var actions = []action{
 	{"the Purger deletes P", true, idle, purgePending},
 }
 
+// holder is process i as the holder of the lock, or of transaction 1.
+func holder(i int) uint8 { return uint8(i) + 1 } //nolint:gosec // there are two
+
 func getLock(_ *Config, s *State, i int) bool {
 	if s.Lock != 0 {
 		return false
 	}
-	s.Lock, s.Processes[i].PC = uint8(i)+1, locked
+	s.Lock, s.Processes[i].PC = holder(i), locked
 	return true
 }
 
@@ -159,7 +162,7 @@ func insert(_ *Config, s *State, i int) bool {
 		s.leave(i, false)
 		return true
 	}
-	s.Tx1, s.Processes[i].PC = uint8(i)+1, inserted
+	s.Tx1, s.Processes[i].PC = holder(i), inserted
 	return true
 }
 
@@ -400,11 +403,11 @@ func die(_ *Config, s *State, i int) bool {
 	if p.PC == idle || p.PC >= returned || !s.fail() {
 		return false
 	}
-	if s.Tx1 == uint8(i)+1 {
+	if s.Tx1 == holder(i) {
 		s.Tx1 = 0
 	}
 	s.Landing = s.Landing || p.PC == calling
-	if s.Lock == uint8(i)+1 {
+	if s.Lock == holder(i) {
 		s.Lock = 0 // it expires
 	}
 	*p = Process{PC: dead, Bytes: p.Bytes}
@@ -413,7 +416,7 @@ func die(_ *Config, s *State, i int) bool {
 
 func loseLock(cfg *Config, s *State, i int) bool {
 	p := &s.Processes[i]
-	if s.Lock != uint8(i)+1 || s.Faults == 0 {
+	if s.Lock != holder(i) || s.Faults == 0 {
 		return false
 	}
 	s.Faults--

@@ -101,7 +101,7 @@ func steps(cfg *Config, s State, f func(Step, State)) {
 				continue
 			}
 			next.check()
-			f(Step{uint8(k), uint8(i)}, next) //nolint:gosec // there are a few
+			f(Step{uint8(k), uint8(i)}, next)
 		}
 	}
 }

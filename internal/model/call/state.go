@@ -162,7 +162,7 @@ func (s *State) leave(i int, open bool) {
 	if p.Got != nothing && open && !p.Counted {
 		s.Known = true
 	}
-	if s.Lock == uint8(i)+1 {
+	if s.Lock == holder(i) {
 		s.Lock = 0
 	}
 	*p = Process{PC: returned, Bytes: p.Bytes}
