@@ -80,6 +80,19 @@ func (b *Bed) Fill(tb testing.TB) (free func()) {
 // Logs is the folder of what its servers log.
 func (b *Bed) Logs() string { return filepath.Join(b.dir, "log") }
 
+// Wipe removes the data of a node that was killed.
+func (b *Bed) Wipe(tb testing.TB, node string) {
+	tb.Helper()
+	data := filepath.Join(b.dir, node, "data")
+	entries, err := os.ReadDir(data)
+	for _, e := range entries {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(data, e.Name())))
+	}
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
 // PID returns the number of a node's process.
 func (b *Bed) PID(tb testing.TB, node string) int {
 	tb.Helper()

@@ -70,7 +70,7 @@ galera_program() {
     --datadir="$dir/$node/data" --tmpdir="$dir/$node/tmp"
     --bind-address="$(bind_of "$node")" --port="$(port_of "$node")" --socket=server.sock --pid-file=server.pid
     --skip-name-resolve --max-connections=200 --default-time-zone=+00:00 --character-set-server=utf8mb4
-    --innodb-flush-log-at-trx-commit=1 --innodb-autoinc-lock-mode=2 --innodb-buffer-pool-size=64M --binlog-format=ROW
+    --innodb-flush-log-at-trx-commit="${BELAY_GALERA_FLUSH:-1}" --innodb-autoinc-lock-mode=2 --innodb-buffer-pool-size=64M --binlog-format=ROW
     --wsrep-on=ON --wsrep-provider=/usr/lib/galera/libgalera_smm.so --wsrep-cluster-name="belay-$stack"
     --wsrep-cluster-address="gcomm://$(galera_addresses)" --wsrep-node-name="$node"
     --wsrep-node-address="$(peer_of "$node")" --wsrep-node-incoming-address="$(host_of "$node"):$(port_of "$node")"
