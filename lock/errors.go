@@ -17,7 +17,7 @@ var (
 	// ErrMaxHold is returned when the lock was held for longer than Config.MaxHold,
 	// which has a default. It matches ErrLost.
 	ErrMaxHold = fmt.Errorf("%w: held for too long", ErrLost)
-	// ErrHeld is returned when another caller has the key. The error is a
+	// ErrHeld is returned when another caller has the key. The error wraps a
 	// *lockengine.HeldError, which names the holder. If a context ended the wait for the
 	// key, it matches the context's error, too.
 	ErrHeld = held.Err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/belaygo/belay/internal/background"
 	"github.com/belaygo/belay/lock/internal/holds"
 	"github.com/belaygo/belay/lock/lockengine"
 )
@@ -44,10 +45,13 @@ func (e *engine) deleteUnrenewed(h holds.Hold, _ *session) {
 	defer e.running.Done()
 	ctx, cancel := context.WithTimeout(e.ctx, 3*time.Second)
 	defer cancel()
-	conn, err := e.client.ready(ctx)
-	if err == nil {
-		err = e.release(ctx, conn, lockengine.Request{Key: h.Key, Owner: h.Owner})
-	}
+	err := background.Do(e.cfg.Logger, "zklock: delete a lock that was not renewed", func() error {
+		conn, err := e.client.ready(ctx)
+		if err != nil {
+			return err
+		}
+		return e.release(ctx, conn, lockengine.Request{Key: h.Key, Owner: h.Owner})
+	})
 	if err == nil || errors.Is(err, lockengine.ErrNotHeld) {
 		return
 	}
