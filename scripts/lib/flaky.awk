@@ -2,7 +2,7 @@
 
 { print; fflush() }
 /^--- FAIL: / { failed[$3]++; red++ }
-/^(panic: test timed out|WARNING: DATA RACE)/ { red++ }
+/^(panic: |WARNING: DATA RACE|FAIL.*\[build failed\])/ { red++ }
 /^(ok|FAIL)[ \t]/ { ran = 1 }
 END {
   if (!ran) exit
