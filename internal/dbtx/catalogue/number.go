@@ -33,14 +33,11 @@ func (c Column) Limit(dialect string) (n int64, ok bool) {
 	return n, ok
 }
 
-// Integers reports whether the column keeps integers. SQLite goes by a word in the type; other
-// databases have types with that word which keep none, such as POINT and interval.
+// Integers reports whether the column keeps integers. SQLite goes by a word in the type, and a
+// domain of PostgreSQL has a name of its own. Both have other types with that word, such as POINT and interval.
 func (c Column) Integers(dialect string) bool {
-	if dialect == "sqlite" {
-		return c.hasWord("INT")
-	}
-	_, narrow := integers[c.Kind]
-	return narrow || c.Kind == "bigint"
+	others := dialect != "sqlite" && c.hasWord("POINT", "INTERVAL", "RANGE", "VECTOR", "[]")
+	return c.hasWord("INT") && !others
 }
 
 // integer is an integer in SQL, as the catalogues spell a default.

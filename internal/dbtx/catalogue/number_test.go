@@ -36,7 +36,10 @@ func TestIntegers(t *testing.T) {
 		"integer":       {true, true},
 		"point":         {false, true},
 		"interval":      {false, true},
-		"UNSIGNED INT8": {false, true},
+		"UNSIGNED INT8": {true, true},
+		"positive_int":  {true, true},
+		"int4range":     {false, true},
+		"integer[]":     {false, true},
 		"numeric":       {false, false},
 		"text":          {false, false},
 	} {
