@@ -51,11 +51,12 @@ func TestAPI(t *testing.T) {
 // TestExportedLines: the kinds of what can be exported, and what is not.
 func TestExportedLines(t *testing.T) {
 	want := strings.Split(strings.TrimSpace(`
-fixture, const A = iota
-fixture, const B
+fixture, const A = iota // 0
+fixture, const B // 1
 fixture, func F[T any](x T, rest ...int) (n int, err error)
 fixture, method (*G[T]) M()
 fixture, method (Alias) Seen() error
+fixture, method (S) Promoted()
 fixture, type Alias = shown
 fixture, type Alias struct
 fixture, type G[T any] struct
@@ -68,7 +69,8 @@ fixture, type S struct, A int
 fixture, type S struct, B int
 fixture, type S struct, F func(a int) error
 fixture, var E error
-fixture, var V`), "\n")
+fixture, var ErrV
+fixture, var V = errors.New("v")`), "\n")
 	if got := exportedLines(t, "internal/docs/testdata/fixture"); !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}

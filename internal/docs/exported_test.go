@@ -92,19 +92,25 @@ func baseName(x ast.Expr) string {
 }
 
 func (e *exporter) declaration(file *ast.File, d *ast.GenDecl) {
-	for _, spec := range d.Specs {
+	counts := false // by iota
+	for n, spec := range d.Specs {
 		switch s := spec.(type) {
 		case *ast.TypeSpec:
 			if s.Name.IsExported() {
 				e.typeSpec(file, s)
 			}
 		case *ast.ValueSpec:
-			e.values(d.Tok, s)
+			counts = counts && len(s.Values) == 0 || len(s.Values) > 0 && strings.Contains(e.print(s.Values[0]), "iota")
+			at := ""
+			if counts {
+				at = " // " + strconv.Itoa(n)
+			}
+			e.values(d.Tok, s, at)
 		}
 	}
 }
 
-func (e *exporter) values(kind token.Token, s *ast.ValueSpec) {
+func (e *exporter) values(kind token.Token, s *ast.ValueSpec, comment string) {
 	for n, name := range s.Names {
 		if !name.IsExported() {
 			continue
@@ -113,10 +119,10 @@ func (e *exporter) values(kind token.Token, s *ast.ValueSpec) {
 		if s.Type != nil {
 			line += " " + e.print(s.Type)
 		}
-		if kind == token.CONST && n < len(s.Values) { // the text of an error may change
+		if n < len(s.Values) && (kind == token.CONST || s.Type == nil && !strings.HasPrefix(name.Name, "Err")) { // the text of an error may change
 			line += " = " + e.print(s.Values[n])
 		}
-		e.add(line)
+		e.add(line, comment)
 	}
 }
 
@@ -134,6 +140,7 @@ func (e *exporter) typeSpec(file *ast.File, s *ast.TypeSpec) {
 	switch x := s.Type.(type) {
 	case *ast.StructType:
 		e.add(head, " struct")
+		e.promoted(s.Name.Name, file, x)
 		e.members(head+" struct, ", x.Fields)
 	case *ast.InterfaceType:
 		e.add(head, " interface")
@@ -150,7 +157,7 @@ func (e *exporter) typeSpec(file *ast.File, s *ast.TypeSpec) {
 // members adds fields, or methods.
 func (e *exporter) members(head string, list *ast.FieldList) {
 	for _, field := range list.List {
-		if len(field.Names) == 0 {
+		if name := baseName(field.Type); len(field.Names) == 0 && (name == "" || ast.IsExported(name)) {
 			e.add(head, e.print(field.Type))
 		}
 		for _, name := range field.Names {
@@ -166,14 +173,63 @@ func (e *exporter) members(head string, list *ast.FieldList) {
 	}
 }
 
+// promoted adds the methods that a struct has of what it embeds and does not export.
+func (e *exporter) promoted(name string, file *ast.File, x *ast.StructType) {
+	for _, field := range x.Fields.List {
+		dir, embedded := e.typeAt(file, field.Type)
+		if len(field.Names) > 0 || embedded == "" || ast.IsExported(embedded) && dir == e.at {
+			continue
+		}
+		within := &exporter{t: e.t, at: dir, fset: e.fset}
+		for _, other := range parse(e.t, e.fset, dir) {
+			for _, decl := range other.Decls {
+				switch d := decl.(type) {
+				case *ast.FuncDecl:
+					if d.Recv != nil && d.Name.IsExported() && baseName(d.Recv.List[0].Type) == embedded {
+						e.method(name, d)
+					}
+				case *ast.GenDecl:
+					for _, spec := range d.Specs {
+						ts, is := spec.(*ast.TypeSpec)
+						if !is || ts.Name.Name != embedded {
+							continue
+						}
+						st, is := ts.Type.(*ast.StructType)
+						if !is { // it has what the other type has
+							st = &ast.StructType{Fields: &ast.FieldList{List: []*ast.Field{{Type: ts.Type}}}}
+						}
+						within.promoted(name, other, st)
+					}
+				}
+			}
+		}
+		for _, line := range within.lines {
+			_, what, _ := strings.Cut(line, ", ")
+			e.add(what)
+		}
+	}
+}
+
+// typeAt returns the folder and the name of a type, if it is one of this package or of an internal one.
+func (e *exporter) typeAt(file *ast.File, x ast.Expr) (dir, name string) {
+	if star, is := x.(*ast.StarExpr); is {
+		x = star.X
+	}
+	of, is := x.(*ast.SelectorExpr)
+	if !is {
+		return e.at, baseName(x)
+	}
+	if dir = imported(file, e.print(of.X)); !strings.Contains(dir, "internal/") {
+		return "", ""
+	}
+	return dir, of.Sel.Name
+}
+
 // alias adds the methods and fields of the type behind an alias, if that is not exported elsewhere.
 func (e *exporter) alias(file *ast.File, s *ast.TypeSpec) {
-	dir, name := e.at, baseName(s.Type)
-	if of, is := s.Type.(*ast.SelectorExpr); is {
-		dir, name = imported(file, e.print(of.X)), of.Sel.Name
-		if !strings.Contains(dir, "internal/") {
-			return
-		}
+	dir, name := e.typeAt(file, s.Type)
+	if name == "" {
+		return
 	}
 	for _, other := range parse(e.t, e.fset, dir) {
 		for _, decl := range other.Decls {
