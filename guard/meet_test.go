@@ -103,6 +103,7 @@ type meeter struct {
 	*env
 	meeting
 	id    string // of the order, the keys and the request
+	fails bool   // at its end
 	stock int64
 	guard *guard.Guard
 }
@@ -127,13 +128,17 @@ func (m *meeter) call() (replayed bool, err error) {
 func (m *meeter) begin(ctx context.Context, key string) (replayed bool, err error) {
 	r := request(m.id)
 	byGorm := func(ctx context.Context, tx *gorm.DB) error { return m.change().Run(ctx, tx) }
+	answered := func(a guard.Answer[string], err error) (bool, error) {
+		if err == nil && a.Value != "of "+m.id {
+			err = fmt.Errorf("the answer is %q", a.Value)
+		}
+		return a.Replayed, err
+	}
 	switch {
 	case m.has(viaOnce, viaSQL):
-		a, err := guard.OnceSQL(ctx, m.guard, r, func(ctx context.Context, tx *sql.Tx) (int, error) { return 1, m.bySQL(ctx, tx) }, m.options()...)
-		return a.Replayed, err
+		return answered(guard.OnceSQL(ctx, m.guard, r, func(ctx context.Context, tx *sql.Tx) (string, error) { return "of " + m.id, m.bySQL(ctx, tx) }, m.options()...))
 	case m.has(viaOnce):
-		a, err := guard.Once(ctx, m.guard, r, func(ctx context.Context, tx *gorm.DB) (int, error) { return 1, byGorm(ctx, tx) }, m.options()...)
-		return a.Replayed, err
+		return answered(guard.Once(ctx, m.guard, r, func(ctx context.Context, tx *gorm.DB) (string, error) { return "of " + m.id, byGorm(ctx, tx) }, m.options()...))
 	case m.has(viaSQL):
 		return false, m.guard.DoSQL(ctx, key, m.bySQL, m.options()...)
 	case m.has(viaDo):
@@ -150,6 +155,9 @@ func (m *meeter) change() guard.Change {
 	}
 	if m.has(withSends) {
 		all = append(all, send(m.id))
+	}
+	if m.fails {
+		all = append(all, guard.SendFunc(func() (guard.Message, error) { return guard.Message{}, errFails }))
 	}
 	return guard.All(all...)
 }
@@ -168,7 +176,12 @@ func (m *meeter) bySQL(ctx context.Context, tx *sql.Tx) error {
 		}
 	}
 	if m.has(withSends) {
-		return guard.SendSQL(ctx, note(m.id))
+		if err := guard.SendSQL(ctx, note(m.id)); err != nil {
+			return err
+		}
+	}
+	if m.fails {
+		return errFails
 	}
 	return nil
 }
@@ -190,7 +203,7 @@ func (m *meeter) options() (opts []guard.Option) {
 }
 
 // TestMeet: every two features of a call, and every three, are refused together, or keep what they promise:
-// of callers at the same time one takes effect, and of repeats none. BELAY_MEET=14 tries all combinations.
+// a call that fails has no effect, of callers at the same time one takes effect, and of repeats none. BELAY_MEET=14 tries all combinations.
 func TestMeet(t *testing.T) {
 	t.Parallel()
 	together := 3
@@ -235,11 +248,19 @@ func (m meeting) check(e *env) {
 		at.wantEffects(0)
 		return
 	}
+	at.fails = true
+	if _, err := at.call(); !errors.Is(err, errFails) {
+		e.t.Errorf("%v: error is %v, want that of the operation", m, err)
+	}
+	at.wantEffects(0)
+	at.fails = false
 	at.many()
 	at.wantEffects(1)
 	at.repeat()
 	at.wantEffects(1)
 }
+
+var errFails = errors.New("the operation fails")
 
 // many makes the call by callers at the same time.
 func (m *meeter) many() {
@@ -326,6 +347,18 @@ func TestMeetTable(t *testing.T) {
 			t.Errorf("%v is refused by %q, the guide says %q", m, text, says)
 		}
 		delete(listed, m.String())
+	}
+	tried, refused := 0, 0
+	for m := range meeting(1 << features) {
+		if bits.OnesCount(uint(m)) <= 3 && !m.impossible() {
+			tried++
+			if m.refusal() != "" {
+				refused++
+			}
+		}
+	}
+	if says := fmt.Sprintf("%d combinations, of which %d are refused", tried, refused); !strings.Contains(strings.Join(strings.Fields(section), " "), says) {
+		t.Errorf("the guide does not say %q", says)
 	}
 	for pair := range listed {
 		t.Errorf("%s is not refused, though the guide lists it", pair)
