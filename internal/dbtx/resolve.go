@@ -322,7 +322,7 @@ func (t *Tx) atServer(ctx context.Context, c *sql.Conn, f func() error) error {
 	if t.dialect.Name != "mysql" || t.conn.Session.Family.Resembles() {
 		return f()
 	}
-	for _, query := range []string{"ROLLBACK", "START TRANSACTION"} { // there may be one without autocommit
+	for _, query := range []string{"ROLLBACK", "BEGIN"} { // there may be one without autocommit
 		if _, err := c.ExecContext(ctx, query); err != nil {
 			return err
 		}
