@@ -429,7 +429,7 @@ var resolveMutants = []mutant{
 		name:  "outcome-read-at-a-replica",
 		loses: "Behind a proxy that sends reads to a replica an operation is reported as failed that took effect.",
 		file:  "internal/dbtx/resolve.go",
-		old:   `[]string{"ROLLBACK", "START TRANSACTION"}`,
+		old:   `[]string{"ROLLBACK", "BEGIN"}`,
 		new:   `[]string{"ROLLBACK"}`,
 		tests: "internal/dbtx TestResolveBehindASplitter",
 	},
