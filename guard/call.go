@@ -107,7 +107,7 @@ func (c *call) op() Op {
 // run returns a run of the call.
 func (c *call) run() *run {
 	g := c.guard
-	r := &run{ctx: c.ctx, reporter: g.reporter, turn: &c.turn, request: c.request,
+	r := &run{ctx: c.ctx, reporter: g.reporter, turn: &c.turn, request: c.request, reserves: c.reserving != nil,
 		keys:   keySet{layer: g.layer, ctx: c.ctx},
 		series: series{db: g.db, sql: g.sql, cfg: &g.cfg, metrics: g.metrics, ctx: c.ctx, plan: &c.plan, canary: g.canary, claims: noClaims{}, budget: budget{work: c.retries}},
 	}

@@ -33,14 +33,16 @@ type Call[In, Out, Ans any] struct {
 	Reserve func(ctx context.Context, tx *gorm.DB, in In) error
 	// Do calls the other service with id, outside of transactions, and honours ctx. It may run
 	// several times for a request, always with one id. Refuse means that the service has refused for
-	// good. All other errors mean that nobody knows: return Refuse for no timeout, no 409, no 429
-	// and no 5xx. Results are stored as JSON if they cannot be settled at once.
+	// good, and takes no messages: Settle sends them. All other errors mean that nobody knows: return
+	// Refuse for no timeout, no 409, no 429 and no 5xx. Results pass through JSON, and are stored if they
+	// cannot be settled at once: keep them below 1 MiB.
 	Do func(ctx context.Context, id string, in In) (Out, error)
 	// Settle makes of the reservation what the outcome demands, and returns the answer. It has all
 	// keys of Also. It must not fail for reasons of business: as long as it does, the request
 	// stays open, and the service is not called again. Refuse is an error here.
 	Settle func(ctx context.Context, tx *gorm.DB, in In, o Outcome[Out]) (Ans, error)
-	// Timeout bounds one run of Do. Defaults to 30 seconds, and is 10 minutes at most.
+	// Timeout bounds one run of Do. Defaults to 30 seconds, and is 10 minutes at most. Keep it below
+	// the MaxHold of the Locker, or the loss of the lock is reported.
 	Timeout time.Duration
 	// Until is how long after Reserve a run of Do may begin, by the database's clock. It is
 	// required, and at least Timeout: Until and Timeout together are less than the time for which the service
@@ -108,6 +110,9 @@ func (c Call[In, Out, Ans]) Run(ctx context.Context, g *Guard, r once.Request, i
 	o.do = func(ctx context.Context, id string) (pending.Result, error) {
 		v, err := c.Do(ctx, id, in)
 		refusal, refused := errors.AsType[*refusedError](err)
+		if refused && len(refusal.messages) > 0 {
+			return pending.Result{}, fmt.Errorf("%w: Do sends no messages by Refuse: let Settle send them", errCall)
+		}
 		if refused {
 			if v, err = refusedAs[Out](refusal); ctx.Err() != nil {
 				err = fmt.Errorf("a refusal behind the end of the call does not count: %w", context.Cause(ctx))

@@ -9,6 +9,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/internal/dbtx"
 	"github.com/belaygo/belay/internal/dbtx/dialect"
 	"github.com/belaygo/belay/internal/pending"
@@ -45,7 +46,7 @@ func (o *callout) vacant(ctx context.Context, table string, row *pending.Row) er
 		return pending.Vacant(ctx, q, d, table, row)
 	})
 	if dialect.IsDuplicate(err) {
-		return fmt.Errorf("%w: %w", ErrDuplicate, err)
+		return fmt.Errorf("%w: %w", errFirst, err)
 	}
 	return err
 }
@@ -69,7 +70,7 @@ func (o *callout) reserved(held context.Context) (*answering, error) {
 		refusal = nil
 		if err := o.reserve(ctx, tx); err != nil {
 			refusal, _ = errors.AsType[*refusedError](err)
-			return err
+			return o.claiming().own(err)
 		}
 		o.begun = time.Now()
 		return o.beside(ctx, func(ctx context.Context, q execer, d sqldb.Dialect) error {
@@ -79,8 +80,11 @@ func (o *callout) reserved(held context.Context) (*answering, error) {
 	c := &call{guard: o.guard, plan: plan{main: o.request.Key()}, work: work{op: op}, reserving: r, inside: true}
 	err := o.guard.call(held, c, o.opts)
 	o.report(err)
+	conflict, _ := errors.AsType[*dbguard.ConflictError](err)
 	switch {
-	case refusal != nil:
+	case conflict != nil && onClaim(conflict) && errors.Is(err, ErrDuplicate):
+		return nil, fmt.Errorf("%w: %w", errFirst, err)
+	case refusal != nil && !o.reported:
 		return o.refuse(held, refusal)
 	case err != nil:
 		return nil, err

@@ -109,19 +109,26 @@ func (o *callout) run(ctx context.Context) (*answering, error) {
 // is settled under a new lock, or stored: the lease of the row protects it.
 func (o *callout) serve(ctx context.Context) (*answering, error) {
 	var a *answering
+	settled := false
+	defer func() {
+		if !settled && o.result != nil { // Settle may have panicked, or ended its goroutine
+			o.store(ctx)
+		}
+	}()
 	err := o.guard.hold(ctx, o.request.Key(), o.options.wait, func(held context.Context, keys *keySet) (reported bool, err error) {
 		a, err = o.under(ctx, held, keys)
 		return o.reported, err
 	})
 	switch {
 	case o.result == nil, a != nil && err == nil:
+		settled = err == nil
 		return a, err
 	case !o.stored && (!o.reported || !errors.Is(err, ErrUnknown)):
 		if a, err = o.finish(ctx); err == nil {
+			settled = true
 			return a, nil
 		}
 	}
-	o.store(ctx)
 	return nil, &PendingError{Err: err}
 }
 
@@ -141,7 +148,10 @@ func (o *callout) under(ctx, held context.Context, keys *keySet) (*answering, er
 		if a, err = o.reserved(held); a != nil && err == nil {
 			return a, nil
 		}
-		if err != nil && (n == looks || !errors.Is(err, ErrDuplicate)) {
+		switch {
+		case errors.Is(err, errFirst) && n == looks:
+			return nil, o.claiming().busy(errFirst)
+		case err != nil && !errors.Is(err, errFirst):
 			return nil, err
 		}
 	}
@@ -164,6 +174,8 @@ func (o *callout) under(ctx, held context.Context, keys *keySet) (*answering, er
 }
 
 var (
+	// errFirst is returned by a transaction if another process has, or had, the request.
+	errFirst = errors.New("another process was first")
 	// errGone is returned if the lock of the request was lost during the call, which goes on.
 	errGone = errors.New("guard: the lock was lost during the call")
 	// errLate is the cause of a request that is pending since nobody has called for it in time.
@@ -189,8 +201,10 @@ func (o *callout) look(held context.Context, keys *keySet) (*answering, error) {
 	if record != nil {
 		return o.replay(record)
 	}
+	ctx, cancel := context.WithTimeout(held, o.guard.records().timeout)
+	defer cancel()
 	read := time.Now()
-	o.open, err = pending.Find(held, o.db, o.sum)
+	o.open, err = pending.Find(ctx, o.db, o.sum)
 	s := o.open
 	switch {
 	case err != nil:
@@ -211,7 +225,7 @@ func (o *callout) look(held context.Context, keys *keySet) (*answering, error) {
 	}
 	mine := int64(rowversion.RandomStamp())
 	o.begun, o.last = time.Now(), read.Add(s.Until)
-	err = pending.TakeOver(held, o.db, o.sum, s.Attempt, mine, o.lease())
+	err = pending.TakeOver(ctx, o.db, o.sum, s.Attempt, mine, o.lease())
 	switch {
 	case errors.Is(err, pending.ErrTaken):
 		return nil, o.claiming().busy(err)
@@ -219,6 +233,7 @@ func (o *callout) look(held context.Context, keys *keySet) (*answering, error) {
 		return nil, &PendingError{Err: err}
 	}
 	o.attempt = mine
+	o.open.Tries++
 	return nil, nil
 }
 

@@ -27,6 +27,7 @@ type provider struct {
 	ids     map[string]bool
 
 	refuses  bool
+	refusal  error                     // in place of an answer
 	fails    error                     // before it has acted
 	cut      error                     // when it has acted: the answer is lost
 	meantime func(ctx context.Context) // while it works
@@ -48,6 +49,9 @@ func (p *provider) pay(ctx context.Context, id string, amount int) (string, erro
 	defer p.mu.Unlock()
 	if p.fails != nil {
 		return "", p.fails
+	}
+	if p.refusal != nil {
+		return "", p.refusal
 	}
 	if p.refuses {
 		return "", guard.Refuse("declined")

@@ -89,7 +89,7 @@ func (r *run) repeated(f *finding, opErr error) error {
 	}
 	repeat := ErrStale
 	switch {
-	case v == duplicate && r.request != nil: // of another request, or of none
+	case v == duplicate && (r.request != nil || r.reserves && !onClaim(conflict)): // of another request, or of none
 		repeat = ErrExists
 	case v == duplicate:
 		repeat = ErrDuplicate

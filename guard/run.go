@@ -17,6 +17,7 @@ type run struct {
 	keys     keySet
 	series   series
 	request  *claiming // that it serves, nil if there is none
+	reserves bool      // it is transaction 1 of a Call
 	count    int       // how many calls' changes the transaction makes, if there are several
 	finished bool      // the end of the last attempt is being reported, or has been
 }
