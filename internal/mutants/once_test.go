@@ -118,7 +118,7 @@ var onceMutants = []mutant{
 		name:  "row-of-another-request-is-the-request",
 		loses: "A message that was rolled back is acknowledged.",
 		file:  "guard/finish.go",
-		old:   `	case v == duplicate && r.request != nil:`,
+		old:   `	case v == duplicate && (r.request != nil || r.reserves && !onClaim(conflict)):`,
 		new:   `	case false:`,
 		tests: "guard TestRowOfAnotherRequest",
 	},
