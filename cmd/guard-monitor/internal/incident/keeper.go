@@ -48,8 +48,8 @@ func KeepersOf(beats []Heartbeat, switches []Switch) (list []Keeper) {
 	return list
 }
 
-// leastPatience is for how long an instance lives at least after its last heartbeat.
-const leastPatience = 30 * time.Second
+// LeastPatience is for how long an instance lives at least after its last heartbeat.
+const LeastPatience = 30 * time.Second
 
 // alive leaves out the instances of a service that have ended, as others have sent several
 // heartbeats since.
@@ -61,7 +61,7 @@ func alive(beats []Heartbeat) (living []Heartbeat) {
 		}
 	}
 	for _, h := range beats {
-		if last.Sub(h.ReceivedAt) <= max(leastPatience, 3*h.Every) {
+		if last.Sub(h.ReceivedAt) <= max(LeastPatience, 3*h.Every) {
 			living = append(living, h)
 		}
 	}

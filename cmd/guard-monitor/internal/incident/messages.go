@@ -7,10 +7,11 @@ import (
 	"github.com/belaygo/belay/notify"
 )
 
-// Messages is what waits in a table of a service's messages, by the last heartbeat that counts them.
-// Numbers are 10,000 at most; ages are those at the heartbeat.
+// Messages counts the messages of a service that wait in a table, by the last heartbeat of an instance
+// that counts them. Numbers are 10,000 at most; ages are those at the heartbeat.
 type Messages struct {
 	Service    string        `json:"-"`
+	Instance   string        `json:"-"`         // that counted; two may mean two databases of one name
 	Table      string        `json:"table"`     // with its database; empty in a heartbeat without messages
 	Waiting    int           `json:"waiting"`   // messages
 	Oldest     time.Duration `json:"-"`         // age of the oldest whose key has no dead letter
@@ -24,7 +25,27 @@ type Messages struct {
 
 // Stale reports whether the numbers are older than those of a service that goes on.
 func (m Messages) Stale(now time.Time) bool {
-	return now.Sub(m.ReceivedAt) > max(3*m.Every, leastPatience)
+	return now.Sub(m.ReceivedAt) > max(3*m.Every, LeastPatience)
+}
+
+// ByTable returns one Messages for each table, given those of its instances one after the other. As two
+// databases may have one name, on two servers, it has the greatest of each number, and the newest time.
+func ByTable(all []Messages) (tables []Messages) {
+	for _, m := range all {
+		last := len(tables) - 1
+		if last < 0 || tables[last].Service != m.Service || tables[last].Table != m.Table {
+			tables = append(tables, m)
+			continue
+		}
+		t := &tables[last]
+		t.Instance = ""
+		t.Waiting, t.Oldest, t.Parked = max(t.Waiting, m.Waiting), max(t.Oldest, m.Oldest), max(t.Parked, m.Parked)
+		t.Dead, t.Undecided, t.OldestDead = max(t.Dead, m.Dead), max(t.Undecided, m.Undecided), max(t.OldestDead, m.OldestDead)
+		if m.ReceivedAt.After(t.ReceivedAt) {
+			t.ReceivedAt, t.Every = m.ReceivedAt, m.Every
+		}
+	}
+	return tables
 }
 
 // ofLetter returns the cause of an event about a dead letter.
@@ -38,8 +59,8 @@ func ofLetter(ev notify.Event) Cause {
 // countDelay is more than what passes between the count for a heartbeat and its arrival.
 const countDelay = 15 * time.Second
 
-// decided reports whether somebody has decided the messages of an incident: every table of the service
-// was counted since its last event, and has none. A table that is not counted any more keeps what it had.
+// decided reports whether somebody has decided the messages of an incident: every instance that counts
+// has counted since its last event, and found none. A table that is not counted any more keeps what it had.
 // known is false if no table of the service has any, and none is counted.
 func decided(i *Incident, all []Messages, now time.Time) (done, known bool) {
 	done = true
@@ -59,7 +80,7 @@ func decided(i *Incident, all []Messages, now time.Time) (done, known bool) {
 	return done && known, known
 }
 
-// messages returns what waits, and reads it once.
+// messages returns the counts of messages, and reads them once.
 func (d *desk) messages(ctx context.Context) ([]Messages, error) {
 	if d.counted == nil {
 		all, err := d.cfg.Store.Messages(ctx)

@@ -93,3 +93,81 @@ func TestDeadLettersOfAServiceThatIsGone(t *testing.T) {
 		}
 	}
 }
+
+// uncounted sends a heartbeat whose count has failed.
+func (b *bench) uncounted(instance string) {
+	b.t.Helper()
+	h := incident.Heartbeat{Service: "orders", Instance: instance, At: b.now, ReceivedAt: b.now, Every: 10 * time.Second}
+	if err := b.store.AddHeartbeat(b.t.Context(), h); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// Heartbeats whose count fails do not end an incident of messages that were counted, and nor do those
+// that count again while the messages are there.
+func TestDeadLettersOfACountThatFails(t *testing.T) {
+	b := newBench(t)
+	b.send("a", letter("m1", true))
+	b.round(0)
+	want := func(when string, want incident.State) {
+		t.Helper()
+		if got := b.incidents(1)[0].State; got != want {
+			t.Fatalf("%s it is %s, want %s", when, got, want)
+		}
+	}
+	goesOn := func(send func()) {
+		for range 120 {
+			send()
+			b.round(10 * time.Second)
+		}
+	}
+	goesOn(func() { b.count("1", 1, 1) })
+	want("counted,", incident.New)
+	b.uncounted("1")
+	b.round(time.Second)
+	want("after one heartbeat without a count", incident.New)
+	goesOn(func() { b.uncounted("1") })
+	want("after many", incident.New)
+	b.count("1", 1, 1)
+	b.round(10 * time.Second)
+	want("counted again,", incident.New)
+	b.count("1", 0, 0)
+	b.round(10 * time.Second)
+	want("settled,", incident.Resolved)
+}
+
+// Two databases may have one name, on two servers: an incident lasts while one of them has its messages.
+func TestDeadLettersOfOneOfTwoDatabases(t *testing.T) {
+	b := newBench(t)
+	b.send("a", letter("m1", true))
+	b.round(0)
+	goesOn := func(dead int) incident.State {
+		for range 12 {
+			b.count("1", dead, dead)
+			b.round(5 * time.Second)
+			b.count("2", 0, 0)
+			b.round(5 * time.Second)
+		}
+		return b.incidents(1)[0].State
+	}
+	if got := goesOn(1); got != incident.New {
+		t.Errorf("it is %s", got)
+	}
+	if got := goesOn(0); got != incident.Resolved {
+		t.Errorf("settled, it is %s", got)
+	}
+}
+
+// What an instance counted that is gone says nothing once another one counts the same table.
+func TestDeadLettersThatAnotherInstanceSawSettled(t *testing.T) {
+	b := newBench(t)
+	b.send("a", letter("m1", true))
+	b.round(0)
+	b.count("1", 1, 1)
+	for range 12 {
+		b.round(10 * time.Second)
+		b.count("2", 0, 0)
+	}
+	b.round(0)
+	wantState(t, b.incidents(1)[0], incident.Resolved)
+}

@@ -12,17 +12,21 @@ import (
 // clockSet is more than what one heartbeat is stored later than the next.
 const clockSet = time.Minute
 
+// setCounted replaces what the last heartbeat counted.
+const setCounted = `, messages = excluded.messages, waiting = excluded.waiting, oldest = excluded.oldest, parked = excluded.parked,
+				dead = excluded.dead, undecided = excluded.undecided, oldest_dead = excluded.oldest_dead, counted_at = excluded.counted_at`
+
 // AddHeartbeat stores the last heartbeat of an instance. A late one does not
 // overwrite a newer one. Where those of the service are from a time to come, the
-// clock was set back since, and they are taken to be of now: none hides another. An error
-// may match ErrManyServices.
+// clock was set back since, and they are taken to be of now: none hides another. One that counts
+// no messages leaves what the last one has counted. An error may match ErrManyServices.
 func (s *Store) AddHeartbeat(ctx context.Context, h incident.Heartbeat) error {
 	service, received := text.Clip(h.Service, MaxText), micros(h.ReceivedAt)
 	return s.in(ctx, "insert heartbeat", func(tx *sql.Tx) error {
 		if err := introduce(ctx, tx, service, text.Clip(h.Sender, MaxText)); err != nil {
 			return err
 		}
-		_, err := tx.ExecContext(ctx, `UPDATE heartbeats SET received_at = ?1 WHERE service = ?2 AND received_at > ?1 + ?3`,
+		_, err := tx.ExecContext(ctx, `UPDATE heartbeats SET received_at = ?1, counted_at = min(counted_at, ?1) WHERE service = ?2 AND received_at > ?1 + ?3`,
 			received, service, clockSet.Microseconds())
 		if err != nil {
 			return err
@@ -30,19 +34,20 @@ func (s *Store) AddHeartbeat(ctx context.Context, h incident.Heartbeat) error {
 		if err := addSwitch(ctx, tx, service, h); err != nil {
 			return err
 		}
-		r, m := h.Record, h.Messages
+		r, m, counted := h.Record, h.Messages, ""
+		if m.Table != "" {
+			counted = setCounted
+		}
 		_, err = tx.ExecContext(ctx, `
 			INSERT INTO heartbeats (service, instance, at, every, received_at, epoch, origin, target, settled, made_by, remaining, learned_at,
-				messages, waiting, oldest, parked, dead, undecided, oldest_dead)
-			VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?5, ?12, ?13, ?14, ?15, ?16, ?17, ?18)
+				messages, waiting, oldest, parked, dead, undecided, oldest_dead, counted_at)
+			VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?5, ?12, ?13, ?14, ?15, ?16, ?17, ?18, CASE WHEN ?12 = '' THEN 0 ELSE ?5 END)
 			ON CONFLICT (service, instance) DO UPDATE SET
 				lag_before = received_at - at, at = excluded.at, every = excluded.every, received_at = excluded.received_at,
 				learned_at = CASE WHEN (epoch, target, settled) = (excluded.epoch, excluded.target, excluded.settled)
 					THEN learned_at ELSE excluded.learned_at END,
 				epoch = excluded.epoch, origin = excluded.origin, target = excluded.target, settled = excluded.settled,
-				made_by = excluded.made_by, remaining = excluded.remaining, messages = excluded.messages, waiting = excluded.waiting,
-				oldest = excluded.oldest, parked = excluded.parked, dead = excluded.dead, undecided = excluded.undecided,
-				oldest_dead = excluded.oldest_dead
+				made_by = excluded.made_by, remaining = excluded.remaining`+counted+`
 			WHERE excluded.received_at >= received_at`,
 			service, text.Clip(h.Instance, MaxText), micros(h.At), h.Every.Microseconds(), received,
 			r.Epoch, text.Clip(r.From, MaxText), text.Clip(r.To, MaxText), r.Settled, text.Clip(r.By, MaxText), r.Left.Microseconds(),

@@ -10,8 +10,8 @@ import (
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
 )
 
-// What waits is that of the last heartbeat which counts it, of whichever instance, by service and
-// table.
+// Each instance has the count of its last heartbeat which counts, unless another one counted the same
+// table so much later that the first may be gone.
 func TestMessages(t *testing.T) {
 	s := temp(t)
 	beat := func(service, instance string, at time.Duration, m incident.Messages) {
@@ -29,7 +29,7 @@ func TestMessages(t *testing.T) {
 		}
 		var says []string
 		for _, m := range list {
-			says = append(says, fmt.Sprintf("%s %s %d %v %d %d %d %v %v %v", m.Service, m.Table, m.Waiting, m.Oldest, m.Parked, m.Dead,
+			says = append(says, fmt.Sprintf("%s %s@%s %d %v %d %d %d %v %v %v", m.Service, m.Table, m.Instance, m.Waiting, m.Oldest, m.Parked, m.Dead,
 				m.Undecided, m.OldestDead, m.Every, m.ReceivedAt.Sub(caught)))
 		}
 		if got := strings.Join(says, ", "); got != want {
@@ -46,12 +46,18 @@ func TestMessages(t *testing.T) {
 	beat("orders", "3", 3*time.Second, incident.Messages{Table: "other.belay_message", Waiting: 1})
 	beat("orders", "4", 4*time.Second, incident.Messages{}) // it relays none
 	beat("mail", "1", 5*time.Second, m)
-	want("mail shop.belay_message 7 1m0s 3 2 1 1h0m0s 10s 5s, orders other.belay_message 1 0s 0 0 0 0s 10s 3s, " +
-		"orders shop.belay_message 5 0s 0 0 0 0s 10s 2s")
-	beat("orders", "3", 6*time.Second, incident.Messages{})
-	beat("mail", "1", 7*time.Second, incident.Messages{Table: strings.Repeat("x", 5000)})
+	const mail, first = "mail shop.belay_message@1 7 1m0s 3 2 1 1h0m0s 10s 5s, ", "orders shop.belay_message@1 7 1m0s 3 2 1 1h0m0s 10s 1s, "
+	const other, second = "orders other.belay_message@3 1 0s 0 0 0 0s 10s 3s, ", "orders shop.belay_message@2 5 0s 0 0 0 0s 10s 2s"
+	want(mail + other + first + second)
+	beat("orders", "3", 6*time.Second, incident.Messages{}) // its count failed
+	want(mail + other + first + second)
+	beat("orders", "2", 31*time.Second, newer)
+	want(mail + other + first + "orders shop.belay_message@2 5 0s 0 0 0 0s 10s 31s")
+	beat("orders", "2", 32*time.Second, newer)
+	want(mail + other + "orders shop.belay_message@2 5 0s 0 0 0 0s 10s 32s")
+	beat("mail", "1", 33*time.Second, incident.Messages{Table: strings.Repeat("x", 5000)})
 	list, err := s.Messages(t.Context())
-	if err != nil || len(list) != 2 || len(list[0].Table) > store.MaxText || list[1].Table != m.Table {
+	if err != nil || len(list) != 3 || len(list[0].Table) > store.MaxText || list[2].Table != m.Table {
 		t.Errorf("messages %+v, %v", list, err)
 	}
 }

@@ -19,7 +19,7 @@ const longWait = 5 * time.Minute
 // maxCounted is the number at which a count ends: see relay.Count.
 const maxCounted = 10_000
 
-// sentMessages is what waits in a table of messages.
+// sentMessages counts the messages that wait in a table.
 type sentMessages struct {
 	incident.Messages
 	Stale bool `json:"stale"` // no recent heartbeat counts them
@@ -47,7 +47,7 @@ func (m sentMessages) urgency() int {
 	return n
 }
 
-// findMessages finds what waits in the tables of messages.
+// findMessages finds the tables in which messages wait.
 func (h *Handler) findMessages(ctx context.Context, d *overviewData, now time.Time) error {
 	all, err := h.messages(ctx, now)
 	if err != nil {
@@ -63,5 +63,5 @@ func (h *Handler) messages(ctx context.Context, now time.Time) ([]sentMessages, 
 	if err != nil {
 		return nil, err
 	}
-	return convert(list, func(m incident.Messages) sentMessages { return sentMessages{m, m.Stale(now)} }), nil
+	return convert(incident.ByTable(list), func(m incident.Messages) sentMessages { return sentMessages{m, m.Stale(now)} }), nil
 }

@@ -11,14 +11,19 @@ import (
 // sent stores a heartbeat that counts messages.
 func (s *site) sent(t testing.TB, service string, ago time.Duration, m incident.Messages) {
 	t.Helper()
+	s.sentBy(t, service, "1", ago, m)
+}
+
+func (s *site) sentBy(t testing.TB, service, instance string, ago time.Duration, m incident.Messages) {
+	t.Helper()
 	at := time.Now().Add(-ago)
-	h := incident.Heartbeat{Service: service, Instance: "1", At: at, Every: time.Minute, ReceivedAt: at, Messages: m}
+	h := incident.Heartbeat{Service: service, Instance: instance, At: at, Every: time.Minute, ReceivedAt: at, Messages: m}
 	if err := s.store.AddHeartbeat(t.Context(), h); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// What waits in the tables of messages is on the overview, in both languages, and in the API.
+// The messages that wait are on the overview, in both languages, and in the API.
 func TestMessagesAreShown(t *testing.T) {
 	s := newSite(t)
 	const title = "<h2>Messages on their way</h2>"
@@ -39,6 +44,13 @@ func TestMessagesAreShown(t *testing.T) {
 	m := items[0].(map[string]any)
 	if len(items) != 1 || m["service"] != "orders" || m["table"] != "shop.belay_message" || m["waiting"] != 10000.0 || m["oldest_seconds"] != 420.0 ||
 		m["parked"] != 12.0 || m["dead"] != 3.0 || m["undecided"] != 2.0 || m["oldest_dead_seconds"] != 7200.0 || m["stale"] != false || m["counted_at"] == nil {
+		t.Errorf("the API has %v", items)
+	}
+
+	// A database of the same name, on another server.
+	s.sentBy(t, "orders", "2", 0, incident.Messages{Table: "shop.belay_message", Waiting: 1, Parked: 13})
+	mustContain(t, s.page(t, "/"), "waiting: 10000&#43;", "keys parked: 13", "undecided: 2")
+	if items := s.json(t, "/api/v1/messages")["items"].([]any); len(items) != 1 {
 		t.Errorf("the API has %v", items)
 	}
 
