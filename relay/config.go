@@ -44,6 +44,8 @@ type limits struct {
 	minPause, maxPause time.Duration
 	// outage bounds the pause of a route whose destination is unavailable.
 	outage time.Duration
+	// report is how long Close waits for the events of dead letters.
+	report time.Duration
 	// writeTimeout limits a statement.
 	writeTimeout time.Duration
 	// drain is how long Close takes at most if its context has no deadline.
@@ -75,6 +77,7 @@ func (c Config) withDefaults() Config {
 	l.outage = cmp.Or(l.outage, 5*time.Second)
 	l.writeTimeout = cmp.Or(l.writeTimeout, 5*time.Second)
 	l.drain = cmp.Or(l.drain, 10*time.Second)
+	l.report = cmp.Or(l.report, 2*time.Second)
 	l.slowRead = cmp.Or(l.slowRead, 200*time.Millisecond)
 	l.couriers = cmp.Or(l.couriers, 256)
 	l.rows = cmp.Or(l.rows, 1024)

@@ -39,6 +39,12 @@ func WithPause(cfg Config, pause time.Duration) Config {
 	return cfg
 }
 
+// WithReportTime returns cfg with another limit of what Close waits for events.
+func WithReportTime(cfg Config, limit time.Duration) Config {
+	cfg.limits.report = limit
+	return cfg
+}
+
 // WithLimit returns cfg with another limit of a statement.
 func WithLimit(cfg Config, limit time.Duration) Config {
 	cfg.limits.writeTimeout = limit

@@ -3,6 +3,7 @@ package relay
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"time"
 
@@ -31,17 +32,26 @@ func (l *loop) judge(r row, err error) failure {
 		f.pause = wait.After(r.attempts, l.cfg.limits.minPause, l.cfg.limits.maxPause)
 	}
 	l.metrics.failed.Inc()
-	log := l.cfg.Logger.With("message_id", r.msg.ID, "key", r.msg.Key, "topic", r.msg.Topic, "attempts", r.attempts)
+	log := l.log(r)
 	switch {
-	case f.dead != alive:
-		l.metrics.dead.Inc()
-		log.Error("message is a dead letter; its key waits until somebody decides", "error", err)
+	case f.dead != alive: // announce says so, once it is true
 	case r.parked: // the first failure was logged
 		log.Debug("message is not accepted again; its key waits", "error", err)
 	default:
 		log.Warn("message is not accepted; its key waits", "error", err)
 	}
 	return f
+}
+
+func (l *loop) log(r row) *slog.Logger {
+	return l.cfg.Logger.With("message_id", r.msg.ID, "key", r.msg.Key, "topic", r.msg.Topic, "attempts", r.attempts)
+}
+
+// announce logs, counts and reports a message that is parked as a dead letter.
+func (l *loop) announce(f failure) {
+	l.metrics.dead.Inc()
+	l.log(f.row).Error("message is a dead letter; its key waits until somebody decides", "error", f.reason)
+	l.reporter.add(f)
 }
 
 // reason returns the text of an error in plain ASCII.

@@ -47,20 +47,7 @@ func (l *loop) finish() {
 		defer cancel()
 		return errors.Join(written, l.lanes.close(ctx))
 	})
-	l.report()
 	if err != nil {
 		l.cfg.Logger.Warn("relay has not given back its lanes; others take them when their leases end", "error", err)
-	}
-}
-
-// report waits until the dead letters are reported, or the drain of Close is over.
-func (l *loop) report() {
-	if l.reporter == nil {
-		return
-	}
-	l.reporter.close()
-	select {
-	case <-l.reporter.done:
-	case <-l.ctx.Done():
 	}
 }

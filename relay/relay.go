@@ -14,7 +14,7 @@ import (
 )
 
 // A Relay takes messages out of a database. It is safe for concurrent use, and a
-// prometheus.Collector that queries the database for what waits, for a second at most.
+// prometheus.Collector that counts the messages in the database, for a second at most.
 type Relay struct {
 	*metrics
 
@@ -57,7 +57,7 @@ func newLoop(closing context.Context, cfg Config, t table, m *metrics) *loop {
 		backoff:  wait.Backoff{Min: minPause, Max: maxPause},
 	}
 	l.ctx, l.stop = context.WithCancel(context.Background())
-	l.reporter = newReporter(l.ctx, cfg)
+	l.reporter = newReporter(cfg)
 	routes := make(map[string]Route, len(cfg.Routes))
 	for _, r := range cfg.Routes {
 		routes[r.Topic] = r
@@ -69,7 +69,9 @@ func newLoop(closing context.Context, cfg Config, t table, m *metrics) *loop {
 // Close ends the relay: it sends no more messages, waits for those under way, and gives its lanes to
 // other relays. Messages that were not sent stay stored. If ctx ends first, the calls under way are
 // cancelled, and their messages will be sent again; Close returns an error that matches ctx.Err().
-// If ctx has no deadline, Close ends after 10 seconds. It may be called again.
+// If ctx has no deadline, Close ends after 10 seconds. Then it waits for the events of dead letters, until
+// ctx ends but for 2 seconds at most, and logs those that it could not publish: that is no error. A
+// call or a Config.Publisher that ignores its context may go on after Close. It may be called again.
 func (r *Relay) Close(ctx context.Context) error {
 	if _, bounded := ctx.Deadline(); !bounded {
 		limited, cancel := context.WithTimeout(ctx, r.drain)
@@ -79,10 +81,12 @@ func (r *Relay) Close(ctx context.Context) error {
 	r.begin()
 	select {
 	case <-r.loop.done:
+		r.loop.reporter.close(ctx)
 		return nil
 	case <-ctx.Done():
 	}
 	r.loop.stop()
+	defer r.loop.reporter.close(ctx)
 	select {
 	case <-r.loop.done:
 	case <-time.After(time.Second): // a call that does not end with its context

@@ -22,10 +22,11 @@ const (
 )
 
 // A reporter publishes an event for each message that became a dead letter, in a goroutine of its own:
-// a publisher that is slow holds up no message. What it has not published when the process dies is
-// lost; the heartbeats still count these messages.
+// a publisher that is slow holds up no message. What it has not published when the process dies, or
+// soon after Close, is lost; the heartbeats still count these messages.
 type reporter struct {
 	cfg  Config
+	stop context.CancelFunc
 	wake chan struct{}
 	done chan struct{}
 
@@ -48,18 +49,19 @@ type letters struct {
 }
 
 // newReporter starts a reporter, nil if there is no publisher.
-func newReporter(ctx context.Context, cfg Config) *reporter {
+func newReporter(cfg Config) *reporter {
 	if cfg.Publisher == nil {
 		return nil
 	}
-	r := &reporter{cfg: cfg, wake: make(chan struct{}, 1), done: make(chan struct{}), waiting: make(map[kind][]letters)}
+	ctx, stop := context.WithCancel(context.Background())
+	r := &reporter{cfg: cfg, stop: stop, wake: make(chan struct{}, 1), done: make(chan struct{}), waiting: make(map[kind][]letters)}
 	go r.run(ctx)
 	return r
 }
 
 // add reports a message that is parked as a dead letter.
 func (r *reporter) add(f failure) {
-	if r == nil || f.dead == alive {
+	if r == nil {
 		return
 	}
 	r.mu.Lock()
@@ -80,12 +82,29 @@ func (r *reporter) signal() {
 	}
 }
 
-// close publishes what waits, and ends the reporter. It does not wait for that.
-func (r *reporter) close() {
+// close publishes the events that are left, and ends the reporter. It waits for that until ctx ends, but
+// no longer than the limit, and does not wait for a publisher that ignores its context. It may be called
+// again.
+func (r *reporter) close(ctx context.Context) {
+	if r == nil {
+		return
+	}
+	defer r.stop()
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.closed = true
 	r.signal()
+	r.mu.Unlock()
+	select {
+	case <-r.done:
+		return
+	case <-ctx.Done():
+	case <-time.After(r.cfg.limits.report):
+	}
+	r.stop()
+	select {
+	case <-r.done:
+	case <-time.After(callEnd):
+	}
 }
 
 func (r *reporter) run(ctx context.Context) {
@@ -93,8 +112,7 @@ func (r *reporter) run(ctx context.Context) {
 	for {
 		select {
 		case <-r.wake:
-		case <-ctx.Done():
-			return
+		case <-ctx.Done(): // what is left is logged
 		}
 		all, closed := r.take()
 		for _, of := range all {
@@ -102,7 +120,7 @@ func (r *reporter) run(ctx context.Context) {
 				r.publish(ctx, l)
 			}
 		}
-		if closed {
+		if closed || ctx.Err() != nil {
 			return
 		}
 	}

@@ -13,25 +13,22 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/internal/message"
+	"github.com/belaygo/belay/internal/testmetric"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/relay"
 )
 
-// events is a publisher that keeps what it gets, and blocks until it is open.
+// events is a publisher that keeps what it gets, and blocks until it is open, whatever its context says.
 type events struct {
 	mu   sync.Mutex
 	got  []notify.Event
 	open chan struct{} // nil: it is
 }
 
-func (e *events) Publish(ctx context.Context, ev notify.Event) error {
+func (e *events) Publish(_ context.Context, ev notify.Event) error {
 	if e.open != nil {
-		select {
-		case <-e.open:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+		<-e.open
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -102,8 +99,8 @@ func TestDeadLetterIsReported(t *testing.T) {
 	})
 }
 
-// A publisher that hangs holds up no message. Many dead letters share an event, Close waits for what
-// is to be reported, and no longer than its context.
+// A publisher that hangs holds up no message. Many dead letters share an event, and Close waits for what
+// is to be reported.
 func TestManyDeadLetters(t *testing.T) {
 	t.Parallel()
 	const n = 300
@@ -133,18 +130,68 @@ func TestManyDeadLetters(t *testing.T) {
 	}
 }
 
-// A publisher that never returns does not keep Close.
+// A publisher that never returns does not keep Close, whose context is about messages alone.
 func TestCloseWhileReporting(t *testing.T) {
 	t.Parallel()
 	db := openSQLite(t)
-	r := start(t, db, reporting(&events{open: make(chan struct{})}))
+	e := &events{open: make(chan struct{})}
+	defer close(e.open)
+	r := start(t, db, relay.WithReportTime(reporting(e), time.Millisecond))
 	store(t, db, row("bad", 0))
 	testwait.Until(t, "it is a dead letter", func() bool { return count(t, db, "belay_parked WHERE dead = 1") == 1 })
-	ctx, cancel := context.WithTimeout(bg, 50*time.Millisecond)
-	defer cancel()
-	if err := r.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
+	if err := r.Close(bg); err != nil {
 		t.Errorf("Close: %v", err)
 	}
+	if got := e.all(); len(got) != 0 {
+		t.Errorf("%d events came through", len(got))
+	}
+}
+
+// A relay that has lost the lane of a message reports nothing of it: the other relay may have sent it.
+func TestDeadLetterOfALostLane(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *gorm.DB) {
+		e := new(events)
+		in, out := make(chan struct{}), make(chan struct{})
+		cfg := relay.Quick(relay.Config{Service: "shop", Publisher: e, Routes: []relay.Route{{
+			Topic: relay.Others, Until: time.Hour,
+			Handle: func(_ context.Context, m relay.Message) error {
+				if m.Key == "lost" {
+					close(in)
+					<-out
+				}
+				return relay.ErrRejected
+			},
+		}}})
+		r := start(t, db, relay.WithLease(cfg, time.Minute)) // so that it does not notice
+		store(t, db, row("lost", 0))
+		<-in
+		// Another relay takes its lane, and sends the message.
+		for _, s := range []string{
+			"UPDATE belay_lane SET owner = 'other' WHERE lane = (SELECT lane FROM belay_message)", "DELETE FROM belay_message",
+		} {
+			if err := db.Exec(s).Error; err != nil {
+				t.Fatal(err)
+			}
+		}
+		close(out)
+		var later []message.Row
+		for n := range 20 { // of which some are in other lanes
+			later = append(later, row(fmt.Sprintf("later%d", n), 0))
+		}
+		store(t, db, later...)
+		testwait.Until(t, "a later one is reported", func() bool { return len(e.all()) > 0 })
+		if err := r.Close(bg); err != nil {
+			t.Fatal(err)
+		}
+		got, dead := e.all(), count(t, db, "belay_parked WHERE dead > 0")
+		if len(got) != dead || slices.ContainsFunc(got, func(ev notify.Event) bool { return ev.Message.ID == "lost/0" }) {
+			t.Errorf("events of %d dead letters: %+v", dead, got)
+		}
+		if got := testmetric.Sum(t, r, "belay_relay_dead_total"); got != float64(dead) {
+			t.Errorf("%v dead letters are counted, want %d", got, dead)
+		}
+	})
 }
 
 func TestPublisherNeedsService(t *testing.T) {

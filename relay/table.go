@@ -68,6 +68,11 @@ func (t table) exec(ctx context.Context, statement string, args ...any) (int64, 
 	return res.RowsAffected()
 }
 
+// get reads one row, and locks none, whatever the isolation level of the session.
+func (t table) get(ctx context.Context, statement string, args []any, dest ...any) error {
+	return t.db.ReadCommitted().QueryRow(ctx, t.sql(statement), args, dest...)
+}
+
 // A row is a message in the table. Its id says only where it is: after a failover that lost
 // the last rows, MySQL and MariaDB give their ids to other messages.
 type row struct {
@@ -301,6 +306,29 @@ func (t table) park(ctx context.Context, failed []failure) error {
 		join+" belay_message m ON m.id = f.id "+join+" belay_lane l ON l.lane = m.lane "+
 		"WHERE m.message_id IN ("+sqldb.List("?", ", ", len(failed))+") AND l.owner = ? "+update+" "+strings.Join(columns, ", "), append(args, t.owner)...)
 	return err
+}
+
+// parkedDead returns the ids of those messages among at most maxParked ones, that were to be parked as
+// dead letters, which are. The others are gone, or in a lane of another relay.
+func (t table) parkedDead(ctx context.Context, failed []failure) (map[string]bool, error) {
+	var sums, ids []any
+	for _, f := range failed {
+		if f.dead != alive {
+			sums, ids = append(sums, f.sum[:]), append(ids, f.msg.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	marks, dead := sqldb.List("?", ", ", len(ids)), make(map[string]bool, len(ids))
+	err := t.db.ReadCommitted().Query(ctx, "SELECT message_id FROM belay_parked WHERE key_sum IN ("+marks+") AND message_id IN ("+marks+") AND dead > 0",
+		append(sums, ids...), func(scan sqldb.Scan) error {
+			var id string
+			err := scan(&id)
+			dead[id] = true
+			return err
+		})
+	return dead, err
 }
 
 // A parked is a key that is parked in the name of a message.

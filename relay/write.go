@@ -81,12 +81,18 @@ func (l *loop) park() error {
 		ctx, cancel := l.limited()
 		part := l.failed[:min(len(l.failed), maxParked)]
 		err := l.table.park(ctx, part)
+		var dead map[string]bool
+		if err == nil {
+			dead, err = l.table.parkedDead(ctx, part)
+		}
 		cancel()
 		if err != nil {
 			return err
 		}
 		for _, f := range part {
-			l.reporter.add(f)
+			if dead[f.msg.ID] {
+				l.announce(f)
+			}
 			l.window.release(f.row)
 			q := l.window.queues[f.sum]
 			q.failed = false

@@ -94,7 +94,7 @@ var messageMutants = []mutant{
 		name:  "dead-letter-is-not-reported",
 		loses: "Nobody learns of a message that waits for a decision.",
 		file:  "relay/write.go",
-		old:   "\t\t\tl.reporter.add(f)\n",
+		old:   "\t\t\t\tl.announce(f)\n",
 		new:   "",
 		tests: "relay TestDeadLetterIsReported TestManyDeadLetters",
 	},
