@@ -92,7 +92,7 @@ func Find(ctx context.Context, db *gorm.DB, id string) (Waiting, error) {
 
 // waiting returns the messages of some rows of belay_parked, the oldest first.
 func waiting(ctx context.Context, db sqldb.DB, parked string, limit int, args ...any) (list []Waiting, err error) {
-	err = db.Query(ctx, "SELECT m.message_id, m.message_key, m.topic, m.created_at, p.attempts, p.retry_at, p.dead, p.reason "+
+	err = db.ReadCommitted().Query(ctx, "SELECT m.message_id, m.message_key, m.topic, m.created_at, p.attempts, p.retry_at, p.dead, p.reason "+
 		"FROM ("+parked+") p JOIN belay_message m ON m.message_id = p.message_id ORDER BY m.id LIMIT ?", append(args, limit), func(scan sqldb.Scan) error {
 		var w Waiting
 		var key []byte
@@ -108,29 +108,41 @@ func waiting(ctx context.Context, db sqldb.DB, parked string, limit int, args ..
 }
 
 // Retry lets relays send a waiting message again, and its followers after it. The time until which
-// it may be sent begins anew. If the message is a dead letter since its time was over, it may have
-// taken effect: ask the called service first.
+// a dead letter may be sent begins anew. If it is one since its time was over, it may have taken effect:
+// ask the called service first. A message that is no dead letter is tried at once, and keeps its time.
 func Retry(ctx context.Context, db *gorm.DB, id string) error {
-	return settle(ctx, db, id, "UPDATE belay_message SET created_at = CASE WHEN created_at = {now} THEN {now} - 1 ELSE {now} END WHERE message_id = ?",
-		"UPDATE belay_parked SET attempts = 0, dead = 0, retry_at = {now} WHERE key_sum = ? AND message_id = ?")
+	return settle(ctx, db, id, decision{
+		change: "UPDATE belay_message SET created_at = CASE WHEN created_at = {now} THEN {now} - 1 ELSE {now} END WHERE message_id = ?",
+		unpark: "UPDATE belay_parked SET attempts = 0, dead = 0, retry_at = {now} WHERE key_sum = ? AND message_id = ?",
+		hasten: "UPDATE belay_parked SET retry_at = {now} WHERE key_sum = ? AND message_id = ? AND dead = 0",
+	})
 }
 
 // Drop deletes a waiting message, and lets relays send its followers. A call that is under way
 // goes on, and while a destination is away a relay may have the message in hand, and still send it.
 func Drop(ctx context.Context, db *gorm.DB, id string) error {
-	return settle(ctx, db, id, "DELETE FROM belay_message WHERE message_id = ?", "DELETE FROM belay_parked WHERE key_sum = ? AND message_id = ?")
+	return settle(ctx, db, id, decision{
+		change: "DELETE FROM belay_message WHERE message_id = ?",
+		unpark: "DELETE FROM belay_parked WHERE key_sum = ? AND message_id = ?",
+	})
+}
+
+// A decision is the statements that settle a message.
+type decision struct {
+	change, unpark string
+	hasten         string // in place of both, if the message is no dead letter; "" = no such difference
 }
 
 // settle changes a message, and what parks its key in its name, each by itself: whoever is paused in
 // between holds up no relay, and no statement looks into the other table, which could deadlock. The
 // change of a message always changes it: MySQL counts no row that stays as it was.
-func settle(ctx context.Context, db *gorm.DB, id, change, unpark string) error {
+func settle(ctx context.Context, db *gorm.DB, id string, d decision) error {
 	base, err := message.Open(db, "relay")
 	if err != nil {
 		return err
 	}
 	t := table{db: base}
-	if err = t.settle(ctx, id, change, unpark); errors.Is(err, ErrNotWaiting) {
+	if err = t.settle(ctx, id, d); errors.Is(err, ErrNotWaiting) {
 		return fmt.Errorf("%w: %q", ErrNotWaiting, id)
 	}
 	if err != nil {
@@ -139,22 +151,28 @@ func settle(ctx context.Context, db *gorm.DB, id, change, unpark string) error {
 	return nil
 }
 
-func (t table) settle(ctx context.Context, id, change, unpark string) error {
+func (t table) settle(ctx context.Context, id string, d decision) error {
 	var sum []byte
-	err := t.db.QueryRow(ctx, "SELECT key_sum FROM belay_parked WHERE message_id = ?", []any{id}, &sum)
+	var dead state
+	err := t.get(ctx, "SELECT p.key_sum, p.dead FROM belay_parked p JOIN belay_message m ON m.message_id = p.message_id WHERE p.message_id = ?",
+		[]any{id}, &sum, &dead)
 	if errors.Is(err, sql.ErrNoRows) {
 		return ErrNotWaiting
 	}
 	if err != nil {
 		return err
 	}
-	n, err := t.exec(ctx, change, id)
+	if dead == alive && d.hasten != "" {
+		_, err = t.exec(ctx, d.hasten, sum, id)
+		return err
+	}
+	n, err := t.exec(ctx, d.change, id)
 	if err != nil {
 		return err
 	}
 	if n == 0 {
 		return ErrNotWaiting
 	}
-	_, err = t.exec(ctx, unpark, sum, id)
+	_, err = t.exec(ctx, d.unpark, sum, id)
 	return err
 }

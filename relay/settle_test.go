@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"gorm.io/gorm"
 
@@ -94,6 +95,26 @@ func TestRetryAfterUntil(t *testing.T) {
 	if calls.Load() != 1 {
 		t.Errorf("calls: %d", calls.Load())
 	}
+}
+
+// A message that is only parked is tried at once, and its time does not begin anew: it may have taken
+// effect, and nobody has asked.
+func TestRetryOfAParkedMessage(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *gorm.DB) {
+		var calls atomic.Int64
+		store(t, db, row("a", 0))
+		start(t, db, relay.WithPause(to(publish(func(relay.Message) error { calls.Add(1); return errors.New("not now") })), time.Hour))
+		testwait.Until(t, "it is parked", func() bool { return len(list(t, db)) == 1 })
+		stored := list(t, db)[0].Time
+		if err := relay.Retry(bg, db, "a/0"); err != nil {
+			t.Fatal(err)
+		}
+		testwait.Until(t, "it is tried again", func() bool { w := list(t, db); return len(w) == 1 && w[0].Attempts == 2 })
+		if w := list(t, db)[0]; !w.Time.Equal(stored) || calls.Load() != 2 {
+			t.Errorf("stored at %v, now %v, after %d calls", stored, w.Time, calls.Load())
+		}
+	})
 }
 
 func list(t *testing.T, db *gorm.DB) []relay.Waiting {
