@@ -19,15 +19,16 @@ const (
 	maxPassed = 10_000
 )
 
-// A Backlog is what waits in the tables of messages. Its numbers are 10,000 at most, and its ages are
+// A Backlog says which messages wait in the tables. Its numbers are 10,000 at most, and its ages are
 // by the database's clock.
 type Backlog struct {
 	// Table names the table of messages, with its database.
 	Table string
 	// Waiting is how many messages are in the table.
 	Waiting int
-	// Oldest is the age of the oldest message whose key has no dead letter, as far as it is among the
-	// 10,000 oldest of all. It is 0 if there is none.
+	// Oldest is the age of the oldest message whose key has no dead letter, 0 if there is none. If the
+	// 10,000 oldest messages of all wait for dead letters, it is the age of the last of these: the
+	// oldest other one is no older, and there may be none.
 	Oldest time.Duration
 	// Parked is how many keys wait, since a message of them was not accepted.
 	Parked int
@@ -39,7 +40,7 @@ type Backlog struct {
 	OldestDead time.Duration
 }
 
-// Count counts what waits. It reads at most 10,000 entries of an index for each number, so it is
+// Count counts the messages that wait. It reads at most 10,000 entries of an index for each number, so it is
 // cheap, however many messages wait.
 func Count(ctx context.Context, db *gorm.DB) (Backlog, error) {
 	base, err := message.Open(db, "relay")
@@ -79,27 +80,30 @@ const (
 
 // count counts the rows of a query that has a limit.
 func (t table) count(ctx context.Context, rows string, limit int) (n int, err error) {
-	err = t.db.QueryRow(ctx, "SELECT COUNT(*) FROM ("+rows+") AS counted", []any{limit}, &n)
+	err = t.get(ctx, "SELECT COUNT(*) FROM ("+rows+") AS counted", []any{limit}, &n)
 	return n, err
 }
 
 // dead counts the dead letters, those of them that are undecided, and returns the age of the oldest.
 func (t table) dead(ctx context.Context, limit int) (dead, open int, oldest time.Duration, err error) {
 	var ms int64
-	err = t.db.QueryRow(ctx, t.sql("SELECT COUNT(*), COUNT(CASE WHEN dead = 2 THEN 1 END), COALESCE({now} - MIN(retry_at), 0) "+
-		"FROM (SELECT dead, retry_at FROM belay_parked WHERE dead > 0 LIMIT ?) AS counted"), []any{limit}, &dead, &open, &ms)
+	err = t.get(ctx, "SELECT COUNT(*), COUNT(CASE WHEN dead = 2 THEN 1 END), COALESCE({now} - MIN(retry_at), 0) "+
+		"FROM (SELECT dead, retry_at FROM belay_parked WHERE dead > 0 LIMIT ?) AS counted", []any{limit}, &dead, &open, &ms)
 	return dead, open, milliseconds(ms), err
 }
 
-// oldestAlive returns the age of the oldest message whose key has no dead letter, 0 if it finds none.
+// oldestAlive returns the age of the oldest message whose key has no dead letter, as Backlog.Oldest has it.
 func (t table) oldestAlive(ctx context.Context, dead bool) (time.Duration, error) {
 	limit := 1
 	if dead {
 		limit = maxPassed
 	}
 	var ms int64
-	err := t.db.QueryRow(ctx, t.sql("SELECT {now} - m.created_at FROM (SELECT id, key_sum, created_at FROM belay_message ORDER BY id LIMIT ?) m "+
-		"LEFT JOIN belay_parked p ON p.key_sum = m.key_sum AND p.dead > 0 WHERE p.key_sum IS NULL ORDER BY m.id LIMIT 1"), []any{limit}, &ms)
+	err := t.get(ctx, "SELECT {now} - m.created_at FROM (SELECT id, key_sum, created_at FROM belay_message ORDER BY id LIMIT ?) m "+
+		"LEFT JOIN belay_parked p ON p.key_sum = m.key_sum AND p.dead > 0 WHERE p.key_sum IS NULL ORDER BY m.id LIMIT 1", []any{limit}, &ms)
+	if dead && errors.Is(err, sql.ErrNoRows) { // the last that was looked at, if there may be more
+		err = t.get(ctx, "SELECT {now} - created_at FROM belay_message ORDER BY id LIMIT 1 OFFSET ?", []any{maxPassed - 1}, &ms)
+	}
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, nil
 	}
@@ -119,6 +123,6 @@ func (t table) name(ctx context.Context) (string, error) {
 		return message.Table, nil
 	}
 	var database string
-	err := t.db.QueryRow(ctx, in, nil, &database)
+	err := t.get(ctx, in, nil, &database)
 	return database + message.Table, err
 }

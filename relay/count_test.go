@@ -10,12 +10,14 @@ import (
 
 	"gorm.io/gorm"
 
+	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/testmetric"
+	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/relay"
 )
 
-// What waits, is parked, dead and undecided is counted apart, and a message behind a dead letter is
+// Messages, parked keys, dead letters and undecided ones are counted apart, and a message behind a dead letter is
 // not the oldest one.
 func TestCount(t *testing.T) {
 	t.Parallel()
@@ -90,4 +92,69 @@ func TestFind(t *testing.T) {
 			}
 		}
 	})
+}
+
+// If the 10,000 oldest messages are behind dead letters, the age is that of the last of these, which no
+// other message exceeds. It is 0 only if there is no other.
+func TestOldestBehindDeadLetters(t *testing.T) {
+	t.Parallel()
+	db := openSQLite(t)
+	store(t, db, rowsOf("dead", 9_999)...)
+	for _, s := range []string{
+		"UPDATE belay_message SET created_at = created_at - 7200000",
+		"INSERT INTO belay_parked (key_sum, lane, message_id, attempts, retry_at, dead, reason) " +
+			"SELECT key_sum, lane, message_id, 1, created_at, 1, '' FROM belay_message WHERE message_id = 'dead/0'",
+	} {
+		if err := db.Exec(s).Error; err != nil {
+			t.Fatal(err)
+		}
+	}
+	if b := counted(t, db); b.Waiting != 9_999 || b.Oldest != 0 {
+		t.Errorf("no other message: %+v", b)
+	}
+	store(t, db, row("dead", 9_999))
+	if err := db.Exec("UPDATE belay_message SET created_at = created_at - 3600000 WHERE message_id = 'dead/9999'").Error; err != nil {
+		t.Fatal(err)
+	}
+	store(t, db, row("slow", 0))
+	if b := counted(t, db); b.Oldest < time.Hour || b.Oldest >= 2*time.Hour {
+		t.Errorf("behind 10,000: %+v", b)
+	}
+}
+
+// Counting and listing wait for no lock, whatever isolation level the sessions have.
+func TestCountLocksNothing(t *testing.T) {
+	t.Parallel()
+	dsn := teststack.MySQL(t)
+	db := migrated(t, testdb.OpenMySQL(t, dsn))
+	strict := testdb.OpenMySQL(t, dsn+"&innodb_lock_wait_timeout=1")
+	pool, err := strict.DB()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool.SetMaxOpenConns(1) // the session that is set
+	if err := strict.Exec("SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE").Error; err != nil {
+		t.Fatal(err)
+	}
+	store(t, db, row("a", 0))
+	if err := db.Exec("INSERT INTO belay_parked (key_sum, lane, message_id, attempts, retry_at, dead, reason) " +
+		"SELECT key_sum, lane, message_id, 1, created_at, 1, '' FROM belay_message").Error; err != nil {
+		t.Fatal(err)
+	}
+	tx := db.Begin()
+	defer tx.Rollback()
+	for _, s := range []string{"UPDATE belay_parked SET attempts = 2", "UPDATE belay_message SET created_at = created_at - 1"} {
+		if err := tx.Exec(s).Error; err != nil {
+			t.Fatal(err)
+		}
+	}
+	if b := counted(t, strict); b.Dead != 1 || b.Waiting != 1 {
+		t.Errorf("counted %+v", b)
+	}
+	if w := list(t, strict); len(w) != 1 {
+		t.Errorf("listed %+v", w)
+	}
+	if _, err := relay.Find(bg, strict, "a/0"); err != nil {
+		t.Error(err)
+	}
 }

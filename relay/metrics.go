@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// countTimeout limits how long a scrape waits for the numbers of what waits.
+	// countTimeout limits how long a scrape waits for the numbers.
 	countTimeout = time.Second
 	// maxCounted bounds the work of counting.
 	maxCounted = 100_000
@@ -41,7 +41,7 @@ func newMetrics(name string, t table) *metrics {
 		table:  t,
 		size:   desc("belay_relay_backlog", "Messages in the table, at most 100000; missing when the table cannot be read."),
 		oldest: desc("belay_relay_oldest_message_timestamp_seconds", "When the oldest message in the table was stored; missing when there is none, or the table cannot be read."),
-		age:    desc("belay_relay_oldest_waiting_seconds", "Age of the oldest message whose key has no dead letter, as far as it is among the 10000 oldest of all; 0 if there is none, missing when the table cannot be read."),
+		age:    desc("belay_relay_oldest_waiting_seconds", "Age of the oldest message whose key has no dead letter, 0 if there is none; that of the 10000th oldest of all, which is no less, if these have dead letters; missing when the table cannot be read."),
 		parked: desc("belay_relay_parked_keys", "Keys whose messages wait, since one was not accepted, at most 100000."),
 		dead:   desc("belay_relay_dead_keys", "Keys whose messages wait until somebody decides about a dead letter, at most 100000."),
 		open:   desc("belay_relay_undecided_keys", "Keys of belay_relay_dead_keys whose dead letter may have taken effect, at most 100000."),
@@ -87,7 +87,7 @@ func (b *backlog) Collect(samples chan<- prometheus.Metric) {
 // oldest returns when the oldest message was stored, the zero time without messages.
 func (t table) oldest(ctx context.Context) (time.Time, error) {
 	var ms int64
-	err := t.db.QueryRow(ctx, "SELECT created_at FROM belay_message ORDER BY id LIMIT 1", nil, &ms)
+	err := t.get(ctx, "SELECT created_at FROM belay_message ORDER BY id LIMIT 1", nil, &ms)
 	if errors.Is(err, sql.ErrNoRows) {
 		return time.Time{}, nil
 	}
