@@ -74,17 +74,22 @@ type command struct {
 	ids          []string
 }
 
+// maxLimit is how many messages list shows at most: it has them in memory.
+const maxLimit = 1_000_000
+
 const usage = `usage: belay-messages [flags] status
        belay-messages [flags] list
        belay-messages [flags] retry ID...
        belay-messages [flags] drop ID...
 
-status counts what waits. list shows the dead letters: messages that wait until somebody decides,
+status counts the messages that wait. list shows the dead letters: messages that wait until somebody decides,
 while the other messages of their keys wait behind them. retry sends a message again, and then those
 behind it. drop deletes a message for ever, and sends those behind it.
 
 An undecided message may have taken effect: ask the called service for its ID first. If it has taken
 effect, drop it. If it certainly has not, retry it with -undecided.
+
+Before an ID that begins with a dash, write two: belay-messages drop -- ID.
 
 Set the environment variable BELAY_MESSAGES_DSN to the data source name of the service's database.
 
@@ -108,7 +113,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 			if errors.Is(err, flag.ErrHelp) {
 				return err
 			}
-			return fmt.Errorf("%w: %w", errUsage, err)
+			return fmt.Errorf("%w: %w. An ID that begins with a dash stands behind --", errUsage, err)
 		}
 		if args = flags.Args(); len(args) == 0 || c.name != "" {
 			break
@@ -134,8 +139,8 @@ func (c command) validate() error {
 		return fmt.Errorf("%s takes no %q: %w", c.name, c.ids, errUsage)
 	case c.undecided && c.name != "retry":
 		return fmt.Errorf("-undecided is for retry: %w", errUsage)
-	case c.limit < 1:
-		return fmt.Errorf("-limit is %d: %w", c.limit, errUsage)
+	case c.limit < 1 || c.limit > maxLimit:
+		return fmt.Errorf("-limit is %d, want 1 to %d: %w", c.limit, maxLimit, errUsage)
 	case c.dsn == "":
 		return fmt.Errorf("BELAY_MESSAGES_DSN is not set: %w", errUsage)
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -180,8 +181,16 @@ func TestSettle(t *testing.T) {
 		s.want("list", 0, "ID", "m-rejected  dead", "m-late      undecided")
 		s.want("-limit 1 list", 0, "m-rejected", "there are more")
 		s.want("list -all", 0, "m-slow      parked")
+		var slow time.Time
+		if w, err := relay.Find(t.Context(), s.db, "m-slow"); err == nil {
+			slow = w.Time
+		}
 		s.want("status -json", 0, `"dead": 4`, `"undecided": 2`, `"waiting": 6`, `"parked": 5`)
 
+		s.want("retry m-slow", 0, "m-slow is sent again") // what is only parked needs no -undecided
+		if w, err := relay.Find(t.Context(), s.db, "m-slow"); err != nil || !w.Time.Equal(slow) {
+			t.Errorf("stored at %v, now %v, %v", slow, w.Time, err)
+		}
 		s.want("retry m-late m-gone", exitUndecided, "m-late", "-undecided", "m-gone", "somebody else has decided")
 		s.want("retry m-behind", exitGone, "m-behind")
 		if b := s.count(); b.Dead != 4 || b.Waiting != 6 {
@@ -196,9 +205,41 @@ func TestSettle(t *testing.T) {
 	})
 }
 
+// An ID may begin with a dash, behind two.
+func TestDashedID(t *testing.T) {
+	s := newService(t, "file:"+filepath.Join(t.TempDir(), "shop.db")+"?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)")
+	s.store(message.Row{MessageID: "-m", Topic: "rejected"}, message.Row{MessageID: "m-slow", Topic: "slow"})
+	s.relay(1)
+	s.want("drop -m", exitUsage, "--")
+	s.want("drop -- -m", 0, "-m is dropped")
+}
+
+// A database that is not there is an error, and is not made.
+func TestMistypedPath(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "100% shop#1.db")
+	for _, dsn := range []string{path, path + "?_pragma=busy_timeout(1000)", "file:" + strings.NewReplacer("%", "%25", "#", "%23").Replace(path)} {
+		if _, code, err := runOn(t, dsn, "-dialect sqlite list"); code != exitFailed {
+			t.Errorf("%s: %d, %v", dsn, code, err)
+		}
+		if made, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "*")); len(made) != 0 {
+			t.Fatalf("%s makes %q", dsn, made)
+		}
+	}
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, code, err := runOn(t, path, "list"); code != exitFailed || !strings.Contains(err.Error(), "relay.Migrate") {
+		t.Errorf("an empty file: %d, %v", code, err)
+	}
+}
+
 // A database without the tables is an error that names the cure.
 func TestNoTables(t *testing.T) {
-	dsn := "file:" + filepath.Join(t.TempDir(), "shop.db")
+	path := filepath.Join(t.TempDir(), "shop.db")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	dsn := "file:" + path
 	for _, args := range []string{"list", "list -all", "status", "retry m", "drop m"} {
 		if _, code, err := runOn(t, dsn, args); code != exitFailed || !strings.Contains(err.Error(), "relay.Migrate") {
 			t.Errorf("%s: %d, %v", args, code, err)
@@ -208,7 +249,7 @@ func TestNoTables(t *testing.T) {
 
 func TestUsage(t *testing.T) {
 	for _, args := range []string{
-		"", "show", "retry", "drop", "list m", "status m", "-undecided drop m", "-limit 0 list", "-limit x list", "-dialect oracle list", "list -never",
+		"", "show", "retry", "drop", "list m", "status m", "-undecided drop m", "-limit 0 list", "-limit x list", "-limit 9223372036854775807 list", "-limit 1000001 list", "-dialect oracle list", "list -never",
 	} {
 		if _, code, err := runOn(t, "file:"+filepath.Join(t.TempDir(), "shop.db"), args); code != exitUsage {
 			t.Errorf("%q: %d, %v", args, code, err)

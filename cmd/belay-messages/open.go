@@ -34,7 +34,11 @@ func (c command) open(ctx context.Context) (db *gorm.DB, closePool func(), err e
 	if !ok {
 		return nil, nil, fmt.Errorf("-dialect is %q, want mysql, postgres or sqlite: %w", dialect, errUsage)
 	}
-	pool, err := sql.Open(driver, c.dsn)
+	dsn := c.dsn
+	if dialect == "sqlite" {
+		dsn = existing(dsn)
+	}
+	pool, err := sql.Open(driver, dsn)
 	if err != nil { // err may have the password
 		return nil, nil, fmt.Errorf("BELAY_MESSAGES_DSN is no data source name of %s: correct it, or set -dialect: %w", dialect, errUsage)
 	}
@@ -46,6 +50,21 @@ func (c command) open(ctx context.Context) (db *gorm.DB, closePool func(), err e
 		return nil, nil, c.failed(err)
 	}
 	return db, func() { _ = pool.Close() }, nil
+}
+
+// existing returns a data source name of SQLite by which it does not make the file, if that is missing.
+func existing(dsn string) string {
+	path, query, found := strings.Cut(dsn, "?")
+	if !strings.HasPrefix(path, "file:") {
+		path = "file:" + strings.NewReplacer("%", "%25", "#", "%23").Replace(path)
+	}
+	switch {
+	case strings.HasPrefix(query, "mode="), strings.Contains(query, "&mode="):
+		return path + "?" + query
+	case found && query != "":
+		query += "&"
+	}
+	return path + "?" + query + "mode=rw"
 }
 
 // dialectOf returns the dialect of a data source name.
