@@ -15,7 +15,7 @@ import (
 	"github.com/belaygo/belay/relay"
 )
 
-// guard-monitor learns what waits in the tables of messages, and of each message that becomes a dead
+// guard-monitor learns how many messages wait, and of each message that becomes a dead
 // letter.
 func TestDeadLetterIsReported(t *testing.T) {
 	type report struct {

@@ -30,7 +30,7 @@
 // A message that its route rejects ([ErrRejected]), or that was not accepted within the
 // route's Until, becomes a dead letter. It stays where it is, and its key stays parked, until
 // somebody decides: [List], [Retry], [Drop], or the command belay-messages. It is logged, and
-// Config.Publisher gets an event. [Count] counts what waits, cheaply.
+// Config.Publisher gets an event. [Count] counts the messages that wait, cheaply.
 //
 // # Limits
 //

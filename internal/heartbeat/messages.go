@@ -6,7 +6,7 @@ import (
 	"github.com/belaygo/belay/internal/cloudevent"
 )
 
-// Messages is what waits in the tables of messages that an instance sends: see relay.Backlog. All
+// Messages counts the messages that wait in the tables of an instance: see relay.Backlog. All
 // instances with one database report the same.
 type Messages struct {
 	Table      string        `json:"table"`          // with its database

@@ -44,8 +44,8 @@ type Config struct {
 	// second or two after a change. Switch must not block. Defaults to nil: the locks have
 	// one engine.
 	Switch func() Switch
-	// Messages returns what waits in the tables of messages, as relay.Count does. Heartbeats carry
-	// it to guard-monitor. It must return when ctx ends, a second later at most. Defaults to nil:
+	// Messages counts the messages that wait, as relay.Count does. Heartbeats carry
+	// the counts to guard-monitor. It must return when ctx ends, a second later at most. Defaults to nil:
 	// this process sends no messages.
 	Messages func(ctx context.Context) (Messages, error)
 

@@ -63,8 +63,8 @@
 // With Config.Service, and a publisher of this module as Relay (or a struct that embeds
 // one), the relay sends a heartbeat every minute, past the table, so that the monitor can
 // distinguish silence from a broken path. With Config.Switch it sends one more when the locks
-// begin to move to another engine, and when that is over. With Config.Messages they carry what waits in
-// the tables of messages.
+// begin to move to another engine, and when that is over. With Config.Messages they count the
+// messages that wait.
 //
 // # Guarantees
 //

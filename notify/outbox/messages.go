@@ -8,7 +8,7 @@ import (
 	"github.com/belaygo/belay/internal/heartbeat"
 )
 
-// Messages is what waits in the tables of the messages that a process sends, as in a relay.Backlog.
+// Messages counts the messages that wait in the tables of a process, as a relay.Backlog does.
 type Messages struct {
 	Table      string        // with its database
 	Waiting    int           // messages

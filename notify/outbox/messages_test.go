@@ -12,7 +12,7 @@ import (
 	"github.com/belaygo/belay/notify/outbox"
 )
 
-// Heartbeats carry what waits in the tables of messages. They are sent without it if it cannot be
+// Heartbeats count the messages that wait. They are sent without the counts if these cannot be
 // counted, panics, hangs, or makes no sense.
 func TestHeartbeatsCountMessages(t *testing.T) {
 	t.Parallel()
