@@ -27,6 +27,7 @@ func (e *engine) Acquire(ctx context.Context, r lockengine.Request, ttl time.Dur
 	e.ttl.Store(int64(ttl))
 	r.Waits = false // each node would offer the lock to another waiter
 	b := newBallot(e, r, ttl, timeout)
+	defer b.close()
 	start := time.Now()
 	b.ask(ctx, b.unasked)
 	b.collect(ctx)

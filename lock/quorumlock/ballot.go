@@ -15,12 +15,24 @@ type ballot struct {
 	ttl, timeout time.Duration
 	votes        []vote // by node
 	arrived      chan vote
-	waiting      int // how many votes are to arrive
+	waiting      int     // how many votes are to arrive
+	course       *course // that of its hold, until close
 }
 
 func newBallot(e *engine, r lockengine.Request, ttl, timeout time.Duration) *ballot {
 	n := len(e.nodes)
-	return &ballot{e: e, r: r, ttl: ttl, timeout: timeout, votes: make([]vote, n), arrived: make(chan vote, n)}
+	b := &ballot{e: e, r: r, ttl: ttl, timeout: timeout, votes: make([]vote, n), arrived: make(chan vote, n)}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	b.course = e.begin(holdOf(r))
+	return b
+}
+
+// close ends the ballot. What its nodes answer later is for giveUp.
+func (b *ballot) close() {
+	b.e.mu.Lock()
+	defer b.e.mu.Unlock()
+	b.e.end(holdOf(b.r), b.course)
 }
 
 func (b *ballot) unasked(v vote) bool       { return v.kind == unasked }
@@ -38,7 +50,7 @@ func (b *ballot) ask(ctx context.Context, such func(vote) bool) {
 		b.votes[i] = vote{node: i, kind: waiting}
 		b.waiting++
 		e.send(h, i, func() { b.arrived <- e.acquireAt(ctx, i, b.r, b.ttl, b.timeout) })
-		e.courses[h].released, e.courses[h].ballots[i] = false, b
+		b.course.released, b.course.ballots[i] = false, b
 	}
 }
 
@@ -130,10 +142,10 @@ func (b *ballot) token() (token int64) {
 func (b *ballot) concede(ctx context.Context) error {
 	if b.waiting > 0 {
 		b.e.mu.Lock()
-		c := b.e.begin(holdOf(b.r))
+		b.e.begin(holdOf(b.r))
 		b.e.mu.Unlock()
 		n := b.waiting
-		b.e.running.Go(func() { b.giveUp(ctx, c, n) })
+		b.e.running.Go(func() { b.giveUp(ctx, n) })
 	}
 	released := make(chan error, len(b.votes))
 	left, releases := b.waiting, 0
@@ -157,8 +169,8 @@ func (b *ballot) concede(ctx context.Context) error {
 
 // giveUp releases what n nodes grant late, unless the same owner has asked a node again since: the
 // lock there is that ballot's, which has it or releases it.
-func (b *ballot) giveUp(ctx context.Context, c *course, n int) {
-	e := b.e
+func (b *ballot) giveUp(ctx context.Context, n int) {
+	e, c := b.e, b.course
 	for range n {
 		v := <-b.arrived
 		e.mu.Lock()

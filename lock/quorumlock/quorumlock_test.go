@@ -70,6 +70,27 @@ func TestClosed(t *testing.T) {
 	wantIs(t, e.Ping(t.Context()), lockengine.ErrDenied)
 }
 
+// TestGrantsBehindADecision: what nodes have granted when three others decide is released, though all
+// requests have been answered by then.
+func TestGrantsBehindADecision(t *testing.T) {
+	nodes, engines := newNodes()
+	for _, n := range nodes[:3] {
+		n.give(theirs.Owner)
+	}
+	for range 2000 { // the answers have to arrive in this order
+		e := over(t, engines...)
+		if _, err := e.Acquire(t.Context(), mine, ttl); err == nil {
+			t.Fatal("two owners have the lock")
+		}
+		if err := e.Close(t.Context()); err != nil { // it waits for the last releases
+			t.Fatal(err)
+		}
+		if all := owners(nodes); slices.Contains(all, mine.Owner) {
+			t.Fatalf("what was granted is left: %q", all)
+		}
+	}
+}
+
 // TestAcquireWithoutMajority checks the error of such an acquire. Nodes that hold "they:1" name it.
 func TestAcquireWithoutMajority(t *testing.T) {
 	notSent := fmt.Errorf("%w: refused", lockengine.ErrNotSent)
