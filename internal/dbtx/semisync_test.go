@@ -252,11 +252,11 @@ func TestSemiSyncRecovered(t *testing.T) {
 func TestSemiSyncTimeout(t *testing.T) {
 	p := newSemiSync(t, "timeout")
 	insert := p.changes(t, 1)[0]
-	wantNil(t, p.direct(t, 0).Exec("SET GLOBAL rpl_semi_sync_master_timeout = 1000").Error)
+	wantNil(t, p.direct(t, 0).Exec("SET GLOBAL rpl_semi_sync_master_timeout = 5000").Error) // longer than COMMIT waits
 	p.cut(t)
 	tx := p.begin(t, insert, false)
 	wantIs(t, tx.Commit(), dbtx.ErrCommitUnknown)
-	ctx, cancel := context.WithTimeout(bg, 10*time.Second)
+	ctx, cancel := context.WithTimeout(bg, 30*time.Second)
 	defer cancel()
 	if o, err := tx.Resolve(ctx); o != dbtx.Committed {
 		t.Errorf("resolved as %v, %v", o, err)
