@@ -12,9 +12,24 @@ import (
 // clockSet is more than what one heartbeat is stored later than the next.
 const clockSet = time.Minute
 
-// setCounted replaces what the last heartbeat counted.
-const setCounted = `, messages = excluded.messages, waiting = excluded.waiting, oldest = excluded.oldest, parked = excluded.parked,
+// A heartbeat replaces the last one of its instance, unless that is newer. What that one has counted
+// stays if this one counts nothing.
+const (
+	putHeartbeat = `
+			INSERT INTO heartbeats (service, instance, at, every, received_at, epoch, origin, target, settled, made_by, remaining, learned_at,
+				messages, waiting, oldest, parked, dead, undecided, oldest_dead, counted_at)
+			VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?5, ?12, ?13, ?14, ?15, ?16, ?17, ?18, CASE WHEN ?12 = '' THEN 0 ELSE ?5 END)
+			ON CONFLICT (service, instance) DO UPDATE SET
+				lag_before = received_at - at, at = excluded.at, every = excluded.every, received_at = excluded.received_at,
+				learned_at = CASE WHEN (epoch, target, settled) = (excluded.epoch, excluded.target, excluded.settled)
+					THEN learned_at ELSE excluded.learned_at END,
+				epoch = excluded.epoch, origin = excluded.origin, target = excluded.target, settled = excluded.settled,
+				made_by = excluded.made_by, remaining = excluded.remaining`
+	putCounted = `, messages = excluded.messages, waiting = excluded.waiting, oldest = excluded.oldest, parked = excluded.parked,
 				dead = excluded.dead, undecided = excluded.undecided, oldest_dead = excluded.oldest_dead, counted_at = excluded.counted_at`
+	ifNewer = `
+			WHERE excluded.received_at >= received_at`
+)
 
 // AddHeartbeat stores the last heartbeat of an instance. A late one does not
 // overwrite a newer one. Where those of the service are from a time to come, the
@@ -34,21 +49,11 @@ func (s *Store) AddHeartbeat(ctx context.Context, h incident.Heartbeat) error {
 		if err := addSwitch(ctx, tx, service, h); err != nil {
 			return err
 		}
-		r, m, counted := h.Record, h.Messages, ""
+		r, m, statement := h.Record, h.Messages, putHeartbeat+ifNewer
 		if m.Table != "" {
-			counted = setCounted
+			statement = putHeartbeat + putCounted + ifNewer
 		}
-		_, err = tx.ExecContext(ctx, `
-			INSERT INTO heartbeats (service, instance, at, every, received_at, epoch, origin, target, settled, made_by, remaining, learned_at,
-				messages, waiting, oldest, parked, dead, undecided, oldest_dead, counted_at)
-			VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?5, ?12, ?13, ?14, ?15, ?16, ?17, ?18, CASE WHEN ?12 = '' THEN 0 ELSE ?5 END)
-			ON CONFLICT (service, instance) DO UPDATE SET
-				lag_before = received_at - at, at = excluded.at, every = excluded.every, received_at = excluded.received_at,
-				learned_at = CASE WHEN (epoch, target, settled) = (excluded.epoch, excluded.target, excluded.settled)
-					THEN learned_at ELSE excluded.learned_at END,
-				epoch = excluded.epoch, origin = excluded.origin, target = excluded.target, settled = excluded.settled,
-				made_by = excluded.made_by, remaining = excluded.remaining`+counted+`
-			WHERE excluded.received_at >= received_at`,
+		_, err = tx.ExecContext(ctx, statement,
 			service, text.Clip(h.Instance, MaxText), micros(h.At), h.Every.Microseconds(), received,
 			r.Epoch, text.Clip(r.From, MaxText), text.Clip(r.To, MaxText), r.Settled, text.Clip(r.By, MaxText), r.Left.Microseconds(),
 			text.Clip(m.Table, MaxText), m.Waiting, m.Oldest.Microseconds(), m.Parked, m.Dead, m.Undecided, m.OldestDead.Microseconds())
