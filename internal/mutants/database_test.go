@@ -386,7 +386,7 @@ var resolveMutants = []mutant{
 	{
 		name:  "server-not-compared",
 		loses: "After a failover the rows of another server say what became of a COMMIT.",
-		file:  "internal/dbtx/resolve.go",
+		file:  "internal/dbtx/sameserver.go",
 		old:   `	if now.Server != t.conn.Session.Server {`,
 		new:   `	if now.Server == "" {`,
 		tests: "internal/dbtx TestAnotherServer",
@@ -428,7 +428,7 @@ var resolveMutants = []mutant{
 	{
 		name:  "outcome-read-at-a-replica",
 		loses: "Behind a proxy that sends reads to a replica an operation is reported as failed that took effect.",
-		file:  "internal/dbtx/resolve.go",
+		file:  "internal/dbtx/sameserver.go",
 		old:   `[]string{"ROLLBACK", "BEGIN"}`,
 		new:   `[]string{"ROLLBACK"}`,
 		tests: "internal/dbtx TestResolveBehindASplitter",
