@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
@@ -33,6 +34,7 @@ import (
 	"github.com/belaygo/belay/notify/outbox"
 	"github.com/belaygo/belay/notify/rabbitmq"
 	"github.com/belaygo/belay/notify/webhook"
+	"github.com/belaygo/belay/relay"
 )
 
 const deploy = "../../deploy"
@@ -68,7 +70,7 @@ func TestMetricNames(t *testing.T) {
 		}
 	}
 	for _, name := range known {
-		if !regexp.MustCompile(`^belay_(lock|redis|switch|guard|outbox|rabbitmq|webhook|consumer|ingest|monitor)_[a-z_]+$`).MatchString(name) {
+		if !regexp.MustCompile(`^belay_(lock|redis|switch|guard|relay|outbox|rabbitmq|webhook|consumer|ingest|monitor)_[a-z_]+$`).MatchString(name) {
 			t.Errorf("%s does not follow belay_<part>_<what>", name)
 		}
 	}
@@ -105,6 +107,13 @@ func metricNames(t *testing.T) (names []string) {
 	box, err := outbox.New(db, outbox.Config{})
 	check(t, err)
 	t.Cleanup(func() { check(t, box.Close(context.Background())) })
+	check(t, relay.Migrate(t.Context(), db))
+	messages, err := relay.New(db, relay.Config{
+		Routes: []relay.Route{{Topic: relay.Others, Until: time.Hour, Handle: func(context.Context, relay.Message) error { return nil }}},
+		Logger: slog.New(slog.DiscardHandler),
+	})
+	check(t, err)
+	t.Cleanup(func() { check(t, messages.Close(context.Background())) })
 	g, err := guard.New(db, locker, guard.Config{Service: "orders"})
 	check(t, err)
 	t.Cleanup(func() { check(t, g.Close(context.Background())) })
@@ -120,7 +129,7 @@ func metricNames(t *testing.T) (names []string) {
 
 	name := regexp.MustCompile(`fqName: "([^"]+)"`)
 	for _, c := range []prometheus.Collector{
-		engine, locker, switched, publisher, poster, consumer, endpoint, box, g, mon, dispatcher, monitor.NewState(st, nil, nil),
+		engine, locker, switched, publisher, poster, consumer, endpoint, box, messages, g, mon, dispatcher, monitor.NewState(st, nil, nil),
 	} {
 		descs := make(chan *prometheus.Desc, 100)
 		c.Describe(descs)
