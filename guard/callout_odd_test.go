@@ -144,7 +144,7 @@ func TestRefusedBehindAReservation(t *testing.T) {
 func TestCallSendsNothing(t *testing.T) {
 	t.Parallel()
 	withCalls(t, func(e *paying) {
-		e.provider.refusal = guard.Refuse("declined", note("declined"))
+		e.refusal = guard.Refuse("declined", note("declined"))
 		_, err := e.run("a", 5)
 		if wantIs(e.t, err, guard.ErrPending); !strings.Contains(err.Error(), "let Settle send them") {
 			e.t.Errorf("error is %v", err)
