@@ -51,11 +51,7 @@ func TestResultOutlivesAPanic(t *testing.T) {
 		}()
 		e.forget()
 		e.passes("lease_ms", "until_ms")
-		got, err := e.run("a", 5)
-		wantAnswer(e.t, got, err, guard.Answer[receipt]{Value: receipt{Note: "charge 1 of 5"}})
-		if e.paid(); e.calls != 1 {
-			e.t.Errorf("%d calls, want 1", e.calls)
-		}
+		e.settles(1)
 	})
 }
 
@@ -76,11 +72,7 @@ func TestDecidedByHand(t *testing.T) {
 			e.t.Errorf("error is %v, want an undecided one", err)
 		}
 		wantNil(e.t, e.db.Exec(`UPDATE belay_pending SET answered = 1, body = '"charge 1 of 5"'`).Error)
-		got, err := e.run("a", 5)
-		wantAnswer(e.t, got, err, guard.Answer[receipt]{Value: receipt{Note: "charge 1 of 5"}})
-		if e.paid(); e.calls != 2 {
-			e.t.Errorf("%d calls, want 2", e.calls)
-		}
+		e.settles(2)
 	})
 }
 

@@ -133,6 +133,16 @@ func (e *paying) paid() {
 	}
 }
 
+// settles runs the request a once more, which settles it: the provider has been called so many times.
+func (e *paying) settles(calls int) {
+	e.t.Helper()
+	got, err := e.run("a", 5)
+	wantAnswer(e.t, got, err, guard.Answer[receipt]{Value: receipt{Note: "charge 1 of 5"}})
+	if e.paid(); e.calls != calls {
+		e.t.Errorf("%d calls, want %d", e.calls, calls)
+	}
+}
+
 func (e *paying) pending() []once.Pending {
 	e.t.Helper()
 	open, err := once.Open(bg, e.db, 10)
@@ -253,11 +263,7 @@ func TestResultIsStored(t *testing.T) {
 			e.t.Errorf("Settle refuses: %v", err)
 		}
 		e.settleFails = nil
-		got, err := e.run("a", 5)
-		wantAnswer(e.t, got, err, guard.Answer[receipt]{Value: receipt{Note: "charge 1 of 5"}})
-		if e.paid(); e.calls != 1 {
-			e.t.Errorf("%d calls, want 1", e.calls)
-		}
+		e.settles(1)
 	})
 }
 
@@ -279,11 +285,7 @@ func TestLeaseExcludes(t *testing.T) {
 			wantIs(e.t, err, guard.ErrBusy)
 			wantNil(e.t, ctx.Err())
 		}
-		got, err := e.run("a", 5)
-		wantAnswer(e.t, got, err, guard.Answer[receipt]{Value: receipt{Note: "charge 1 of 5"}})
-		if e.paid(); e.calls != 1 {
-			e.t.Errorf("%d calls, want 1", e.calls)
-		}
+		e.settles(1)
 	})
 }
 
