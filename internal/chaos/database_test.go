@@ -30,6 +30,7 @@ type database struct {
 	connector func(dsn string, dial dialer) (driver.Connector, error)
 	dialector func(*sql.DB) gorm.Dialector
 
+	begins   string // the verb by which attempts begin: on MySQL and MariaDB, Belay's own reads by BEGIN
 	sessions string // selects the ids of a user's sessions, those that run a statement if there are any
 	kill     string // ends the session with an id
 	self     string // selects the id of the own session and a number of its server
@@ -113,6 +114,7 @@ func mysqlWith(shared func(testing.TB) string, number string) database {
 			return mysqldriver.NewConnector(config)
 		},
 		dialector: func(pool *sql.DB) gorm.Dialector { return mysql.New(mysql.Config{Conn: pool}) },
+		begins:    "START",
 		sessions: `SELECT id FROM information_schema.processlist WHERE db = DATABASE() AND user = @user AND id <> CONNECTION_ID()
 			AND (command <> 'Sleep' OR NOT EXISTS (SELECT 1 FROM information_schema.processlist
 				WHERE db = DATABASE() AND user = @user AND id <> CONNECTION_ID() AND command <> 'Sleep'))`,
@@ -133,6 +135,7 @@ var postgresDatabase = database{
 		return stdlib.GetConnector(*config), nil
 	},
 	dialector: func(pool *sql.DB) gorm.Dialector { return postgres.New(postgres.Config{Conn: pool}) },
+	begins:    "BEGIN",
 	sessions: `WITH others AS (SELECT pid, state FROM pg_stat_activity
 			WHERE datname = current_database() AND usename = @user AND pid <> pg_backend_pid() AND backend_type = 'client backend')
 		SELECT pid FROM others WHERE state = 'active' OR NOT EXISTS (SELECT 1 FROM others WHERE state = 'active')`,

@@ -18,7 +18,7 @@ type doKey struct{}
 
 type doing struct {
 	do, key string
-	begins  bool // its attempts begin with BEGIN: those of other calls, with their operation
+	begins  bool // its attempts begin with their BEGIN: those of other calls, with their operation
 }
 
 func doOf(ctx context.Context) string { return doingOf(ctx).do }
@@ -191,7 +191,7 @@ func (c *watchedConn) note(ctx context.Context, query string, err error) {
 		verb, _, _ = strings.Cut(statement, " ")
 	}
 	switch {
-	case d.begins && err == nil && (verb == "START" || verb == "BEGIN"):
+	case d.begins && err == nil && verb == c.worker.kind.begins:
 		c.worker.journal.write(line{At: begun, Do: do, Key: d.key})
 	case verb == "SELECT":
 		c.worker.journal.write(line{At: looked, Do: do})
