@@ -39,6 +39,7 @@ func check(t *report, r run) {
 			t.Errorf("%s refused %d operations more than its events say", rec.worker, n)
 		}
 	}
+	ordered, rows := checkOrder(t, h)
 	results, calls := h.results(), len(firsts(h.calls))
 	if lapsed > calls/100+1 {
 		t.Errorf("%d of %d leases were not renewed in time", lapsed, calls)
@@ -47,6 +48,7 @@ func check(t *report, r run) {
 	t.Logf("workloads: %v", h.kinds())
 	sizes, told := h.crews()
 	t.Logf("transactions by how many shared them: %v, events of these by their count: %v", sizes, told)
+	t.Logf("in one order: %d changes of %d rows", ordered, rows)
 	t.Logf("faults: %v, COMMITs lost by workers: %v, events: %d", count(h.faults), h.losses(), len(r.events))
 	if results[done] < calls/10 {
 		t.Errorf("%d of %d operations were done", results[done], calls)

@@ -40,6 +40,9 @@
 // they have taken effect. Each request that did has one row, which no index keeps from being
 // there twice, and whoever has an answer has the one that the row says.
 //
+// Calls that were done have one order: a version of a row is made from the one before it, and what had
+// returned comes before what was called later. A cycle of these is a violation, also over several rows.
+//
 // An operation is open if its COMMIT got no answer, if it returned an unknown outcome, or
 // never returned. What it wrote may take effect at any later time, and so excuses an alarm,
 // until the database has proven what became of it. It does not excuse a wrong result: the
