@@ -2,7 +2,10 @@ package chaos_test
 
 import (
 	"io"
+	"os"
 	"slices"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -17,6 +20,17 @@ type process struct {
 	record *record // to be read when it has exited
 }
 
+// olderName is the variable that names this test as it was built of an older commit, and
+// olderMonitorName that of its guard-monitor. Half of the workers are of the one then, and the monitor
+// is the other until it is killed: it is upgraded in the middle of the run. scripts/chaos builds both.
+const olderName, olderMonitorName = "BELAY_CHAOS_OLDER", "BELAY_CHAOS_OLDER_MONITOR"
+
+// isOlder reports whether a worker is of the older build: two of four, of either policy.
+func isOlder(name string) bool {
+	n, err := strconv.Atoi(strings.TrimPrefix(name, "w"))
+	return err == nil && n/2%2 == 1
+}
+
 // workerName tells the test binary that it is a worker.
 const workerName = "BELAY_CHAOS_WORKER"
 
@@ -24,6 +38,9 @@ func startWorker(t *report, name string, env []string) *process {
 	t.Helper()
 	p := &process{t: t, record: newRecord(name)}
 	cmd := testproc.Self(slices.Concat(env, []string{workerName + "=" + name})...)
+	if older := os.Getenv(olderName); older != "" && isOlder(name) {
+		cmd.Path = older
+	}
 	log := t.file(name + ".log")
 	defer log.Close() // the worker has it
 	cmd.Stderr = log

@@ -2,6 +2,7 @@ package chaos_test
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -143,7 +144,7 @@ type monitor struct {
 }
 
 func newMonitor(t *report, broker string, cluster *teststack.Cluster, p *program) *monitor {
-	m := &monitor{t: t, program: p.path, dir: t.TempDir()}
+	m := &monitor{t: t, dir: t.TempDir()}
 	settings := fmt.Sprintf("amqp_url: %s\ndb: %s\nlisten: 127.0.0.1:0\nredis:\n  - name: chaos\n    nodes: [%s]\n",
 		broker, filepath.Join(m.dir, "monitor.db"), strings.Join(cluster.Addrs, ", "))
 	if err := os.WriteFile(m.settings(), []byte(settings), 0o600); err != nil {
@@ -153,7 +154,9 @@ func newMonitor(t *report, broker string, cluster *teststack.Cluster, p *program
 		t.Fatal(p.err)
 	}
 	t.Cleanup(m.kill)
+	m.program = cmp.Or(os.Getenv(olderMonitorName), p.path)
 	m.start()
+	m.program = p.path
 	t.await("guard-monitor reads its queue", func() bool { code, _ := m.get("/healthz"); return code == http.StatusOK })
 	return m
 }
