@@ -48,6 +48,9 @@ func check(t *report, r run) {
 	t.Logf("workloads: %v", h.kinds())
 	sizes, told := h.crews()
 	t.Logf("transactions by how many shared them: %v, events of these by their count: %v", sizes, told)
+	if older := slices.DeleteFunc(slices.Clone(r.records), func(rec *record) bool { return !rec.older }); len(older) > 0 {
+		t.Logf("workers of an older build: %d of %d", len(older), len(r.records))
+	}
 	t.Logf("in one order: %d changes of %d rows", ordered, rows)
 	t.Logf("faults: %v, COMMITs lost by workers: %v, events: %d", count(h.faults), h.losses(), len(r.events))
 	if results[done] < calls/10 {

@@ -39,7 +39,7 @@ func startWorker(t *report, name string, env []string) *process {
 	p := &process{t: t, record: newRecord(name)}
 	cmd := testproc.Self(slices.Concat(env, []string{workerName + "=" + name})...)
 	if older := os.Getenv(olderName); older != "" && isOlder(name) {
-		cmd.Path = older
+		cmd.Path, p.record.older = older, true
 	}
 	log := t.file(name + ".log")
 	defer log.Close() // the worker has it

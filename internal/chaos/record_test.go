@@ -9,6 +9,7 @@ import (
 // A record is what one worker saw.
 type record struct {
 	worker  string
+	older   bool // it was of an older build
 	calls   []*call
 	grants  []*grant // in the order in which they were granted
 	handed  []*handed
