@@ -7,6 +7,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/internal/dbtx/dialect"
+	"github.com/belaygo/belay/internal/gormplugin"
 	"github.com/belaygo/belay/internal/rowversion"
 )
 
@@ -17,7 +18,8 @@ type plugin struct{}
 
 // Install adds callbacks to db. An update or delete of a loaded row that matches no row
 // then returns a *ConflictError, wherever it runs; models in memory get their new versions.
-// guard.New calls it. It sends nothing to the database. Installing twice is harmless.
+// guard.New calls it. It sends nothing to the database. Installing twice is harmless, also by
+// several goroutines.
 func Install(db *gorm.DB) error {
 	if db == nil {
 		return errors.New("dbguard: db is nil")
@@ -25,13 +27,7 @@ func Install(db *gorm.DB) error {
 	if _, ok := dialect.Of(db.Name()); !ok {
 		return fmt.Errorf("dbguard: unsupported database: %s", db.Name())
 	}
-	if _, ok := db.Plugins[pluginName]; ok {
-		return nil
-	}
-	if err := db.Use(plugin{}); err != nil {
-		return fmt.Errorf("install dbguard: %w", err)
-	}
-	return nil
+	return gormplugin.Add(db, plugin{})
 }
 
 // Name implements gorm.Plugin.

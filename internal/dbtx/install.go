@@ -2,11 +2,11 @@ package dbtx
 
 import (
 	"errors"
-	"fmt"
 
 	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/internal/gormplugin"
 )
 
 const pluginName = "belay:dbtx"
@@ -20,13 +20,7 @@ func Install(db *gorm.DB) error {
 	if err := dbguard.Install(db); err != nil {
 		return err
 	}
-	if _, ok := db.Plugins[pluginName]; ok {
-		return nil
-	}
-	if err := db.Use(new(plugin)); err != nil {
-		return fmt.Errorf("install dbguard: %w", err)
-	}
-	return nil
+	return gormplugin.Add(db, new(plugin))
 }
 
 // Name implements gorm.Plugin.

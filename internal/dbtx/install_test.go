@@ -3,10 +3,12 @@ package dbtx_test
 import (
 	"fmt"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"gorm.io/gorm"
 
+	"github.com/belaygo/belay/internal/dbtx"
 	"github.com/belaygo/belay/internal/testdb"
 )
 
@@ -22,4 +24,20 @@ func TestSharedConfig(t *testing.T) {
 		}
 	}
 	behaves(t, testdb.OpenSQLite(t, filepath.Join(dir, "1"), config))
+}
+
+// TestInstallAtATime has several Belays of one program open on one gorm.DB.
+func TestInstallAtATime(t *testing.T) {
+	db := testdb.OpenSQLite(t, filepath.Join(t.TempDir(), "db"))
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			if err := dbtx.Install(db); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	prepare(t, db)
+	behaves(t, db)
 }
