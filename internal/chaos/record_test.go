@@ -81,7 +81,7 @@ func (r *record) add(l line) {
 		}
 	case event:
 		c := r.byDo[l.Do]
-		if g := r.byOwner[l.Event.Owner]; c != nil && c.combines && g != nil && g.granted > c.begun {
+		if g := r.byOwner[l.Event.Owner]; c != nil && c.combines && g != nil && g.granted > c.led() {
 			c = r.part(c, l.T) // it was handed another lock, and could not begin
 		}
 		e := &handed{event: l.Event, call: c.leg(l.Key), at: l.T}

@@ -109,6 +109,32 @@ func TestMatesOfTwoTransactions(t *testing.T) {
 	}
 }
 
+// TestMateThatLosesTheNextLock: a mate comes too late, after another caller has got the next lock, runs
+// alone by that one, can't begin, and tells that it is lost. It is not one of those whom the event of the
+// crew counts.
+func TestMateThatLosesTheNextLock(t *testing.T) {
+	lost := func(id, owner string) *notify.Event {
+		return &notify.Event{ID: id, Verdict: notify.VerdictLost, Outcome: notify.OutcomeRolledBack, Key: "k", Owner: owner, Count: 1}
+	}
+	first := story("a.0", "A", 10, 0, 20, 21, "gone", lost("1", "A"))
+	first[len(first)-1].Result = "lost"
+	second := mate("a.1", "lost", "")
+	second[1].T = 17
+	second = slices.Insert(second, 2, line{T: 30, At: event, Do: "a.1", Key: "k", Event: lost("2", "B")})
+	next := []line{{T: 9, At: called, Do: "a.5", Key: "k"}, {T: 13, At: asked, Do: "a.5", Key: "k", Owner: "B"}, {T: 15, At: granted, Do: "a.5", Key: "k", Owner: "B", Node: "n"}}
+	lines := crewStory(first, second, next)
+	for i := range lines {
+		lines[i].Combine = lines[i].At == called
+	}
+	h, rep := read(recordsOf(map[string][]line{"a": lines}), []fault{{wipe, "k", 12, 12}, {wipe, "k", 19, 19}}), &report{}
+	for _, c := range h.calls {
+		checkCall(rep, h, c, nil)
+	}
+	if len(rep.failed) > 0 {
+		t.Error(strings.Join(rep.failed, "\n"))
+	}
+}
+
 // TestLeaderBesideALateCrew: who leads a transaction reads its row after another crew of the process,
 // whose lock was lost, has begun again.
 func TestLeaderBesideALateCrew(t *testing.T) {

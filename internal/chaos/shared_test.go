@@ -47,6 +47,14 @@ func (c *call) leads() bool {
 	return c.lead == nil && c.begun > 0 && c.broken < c.attempt && c.ended == 0 && !c.doubtful
 }
 
+// led returns when the transaction began that a call runs or shares.
+func (c *call) led() int64 {
+	if c.lead != nil {
+		return c.lead.begun
+	}
+	return c.begun
+}
+
 // givenBack reports whether a mate ended in another way than its leader: its change came too
 // late, or the transaction was rolled back for all to run alone. What was written is the
 // leader's alone then.
