@@ -58,7 +58,8 @@
 // A fault of a bed explains an unknown outcome or a stale update only for a call one of whose
 // statements got no answer, or whose COMMIT got an error, as its worker's journal says: a
 // member that leaves its group says that it rolled back what the others commit. An error is
-// explained by what servers say under that fault: see bedWords. Nothing excuses a row.
+// explained by what servers say under that fault: see bedWords. Nothing excuses a row, but an
+// event which tells that the database has lost a commit that it had acknowledged.
 //
 // A bed that is defined in a file of its own and named in beds is all that another database
 // needs.

@@ -40,6 +40,7 @@ type call struct {
 	caught      int64  // when the first event was published
 	died        int64  // when its worker was killed
 	unpublished bool   // its event could not be published
+	undone      bool   // the database has lost its commit, and its worker told so
 	untold      string // the owner in that event
 	inspected   bool   // it asked who has the lock, and was answered
 	inspectedAt int64  // when
@@ -68,6 +69,7 @@ type history struct {
 	deaths map[string]int64 // by worker
 	behind bool             // what others have committed may be missing: see behindNode
 
+	commitsLost map[string]int // by worker: those of requests that its events say the database has lost
 	unpublished bool           // an event that told of refusals got lost
 	refused     map[string]int // by worker: operations, as its events say that no lock could be acquired for them
 }
@@ -99,7 +101,7 @@ const (
 // read puts together what the workers saw. Of events only those count that the monitor
 // has.
 func read(records []*record, faults []fault) *history {
-	h := &history{faults: faults, deaths: deathsIn(faults), byKey: make(map[string][]*call), overs: make(map[*call]int64), refused: make(map[string]int)}
+	h := &history{faults: faults, deaths: deathsIn(faults), byKey: make(map[string][]*call), overs: make(map[*call]int64), refused: make(map[string]int), commitsLost: make(map[string]int)}
 	for _, r := range records {
 		h.calls, h.grants = append(h.calls, r.calls...), append(h.grants, r.grants...)
 		for _, e := range r.handed {
@@ -132,6 +134,8 @@ func (h *history) hear(worker string, e *handed) {
 		return
 	case e.event.Verdict == notify.VerdictUnavailable:
 		h.refused[worker] += e.event.Count
+	case e.event.Verdict == notify.VerdictCommitLost:
+		h.commitsLost[worker] += e.event.Count
 	}
 	if e.call != nil {
 		e.call.events = append(e.call.events, e.event)

@@ -23,7 +23,7 @@ func (h *history) effectsOf() map[string][]effect {
 	of := make(map[string][]effect)
 	for _, c := range h.calls {
 		name, _, _ := strings.Cut(c.key, ":")
-		if c.result != done || !slices.Contains(updated, class(name)) {
+		if c.result != done || c.undone || !slices.Contains(updated, class(name)) {
 			continue
 		}
 		version := c.version + 1

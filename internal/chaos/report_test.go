@@ -114,6 +114,14 @@ func (r *report) Errorf(format string, args ...any) {
 	}
 }
 
+// Logf is testing.T's.
+func (r *report) Logf(format string, args ...any) {
+	if r.T != nil {
+		r.Helper()
+		r.T.Logf(format, args...)
+	}
+}
+
 func (r *report) Fatal(args ...any) {
 	r.Helper()
 	r.keep(fmt.Sprintln(args...))

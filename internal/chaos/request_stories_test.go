@@ -3,6 +3,8 @@ package chaos_test
 import (
 	"strings"
 	"testing"
+
+	"github.com/belaygo/belay/notify"
 )
 
 // TestRequests has requests take effect, and calls be told so.
@@ -14,6 +16,9 @@ func TestRequests(t *testing.T) {
 			{T: 1, At: called, Do: do, Key: key, Kind: "once", Request: 1}, {T: 2, At: begun, Do: do}, {T: 3, At: wrote, Do: do},
 			{T: 4, At: ended, Do: do}, {T: 5, At: returned, Do: do, Result: result, Answer: answer},
 		}
+	}
+	undone := func(count int) line {
+		return line{T: 9, At: event, Event: &notify.Event{ID: "1", Verdict: notify.VerdictCommitLost, Count: count}}
 	}
 	first := Service{Request: 1, By: "a.0", N: 1}
 	for _, tt := range []struct {
@@ -28,6 +33,8 @@ func TestRequests(t *testing.T) {
 		{"done twice", append(ask("a.0", done, "1 by a.0"), ask("a.1", done, "2 by a.1")...), []Service{first, {Request: 1, By: "a.1", N: 2}}, "has taken effect twice"},
 		{"an answer of its own", append(ask("a.0", done, "1 by a.0"), ask("a.1", duplicate, "2 by a.1")...), []Service{first}, `the answer is "2 by a.1"`},
 		{"done, and not there", ask("a.0", done, "1 by a.0"), nil, "is not there"},
+		{"done, lost by the database, and told", append(ask("a.0", done, "1 by a.0"), undone(1)), nil, ""},
+		{"two lost, and one told", append(append(ask("a.0", done, "1 by a.0"), ask("a.1", done, "1 by a.1")...), undone(1)), nil, "is not there"},
 		{"not done, and there", append(ask("a.0", busy, ""), ask("a.1", duplicate, "1 by a.0")...), []Service{first}, "that was not done is there"},
 		{"a repeat of nothing", ask("a.0", duplicate, ""), nil, "that did nothing"},
 		{"made by nobody", ask("a.0", done, "1 by a.0"), []Service{first, {Request: 7, By: "b.0", N: 2}}, "which nobody made"},

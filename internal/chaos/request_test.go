@@ -138,6 +138,8 @@ func (e *effects) requests(all []Tally, services []Service) int {
 func (e *effects) request(c *call, s *Service) {
 	mine := s != nil && s.By == c.name
 	switch {
+	case c.result == done && !mine && e.h.toldUndone(c):
+		e.t.Logf("lost by the database, and told:\n%s", c)
 	case c.result == done && !mine:
 		e.missing++
 		e.t.Errorf("what a request did is not there:\n%s", c)
@@ -149,4 +151,17 @@ func (e *effects) request(c *call, s *Service) {
 	case strings.HasPrefix(c.kind, "once") && (c.result == done || c.result == duplicate) && s != nil && c.answer != s.answer():
 		e.t.Errorf("the answer is %q, not %q:\n%s", c.answer, s.answer(), c)
 	}
+}
+
+// toldUndone reports whether an event of the worker tells that the database has lost a commit of a
+// request, and no other missing one is that.
+func (h *history) toldUndone(c *call) bool {
+	if h.commitsLost[c.worker] == 0 {
+		return false
+	}
+	h.commitsLost[c.worker]--
+	for _, leg := range c.legs {
+		leg.undone = true
+	}
+	return true
 }
