@@ -35,6 +35,7 @@ type bed struct {
 	behind   bool          // a node may begin a transaction before it has what others have committed
 	pooler   string        // the variable with the DSN by which workers come in place of the front
 	self     string        // selects what that of the kind does, if that is of no use here
+	kill     string        // ends a session in place of what the kind does
 	notices  time.Duration // until nodes put one out that is silent, if that is longer than aWhile
 	deck     []faultKind
 }

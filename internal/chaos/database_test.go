@@ -62,7 +62,7 @@ func kindOf(name string) string {
 // databaseOf returns that kind, as it is behind a bed's front.
 func databaseOf(name string) database {
 	d := databases[kindOf(name)]
-	d.self = cmp.Or(beds[name].self, d.self)
+	d.self, d.kill = cmp.Or(beds[name].self, d.self), cmp.Or(beds[name].kill, d.kill)
 	return d
 }
 
