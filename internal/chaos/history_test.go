@@ -195,11 +195,19 @@ func (h *history) assign() {
 		}
 	}
 	for _, c := range h.calls {
-		if c.grant != nil && c.grant.calls[0] != c && !c.locked() && len(c.told()) == 0 {
+		if c.grant != nil && c.grant.calls[0] != c && len(c.told()) == 0 && (!c.locked() || c.looks()) {
 			c.grant.calls = slices.DeleteFunc(c.grant.calls, func(o *call) bool { return o == c })
 			c.grant = nil
 		}
 	}
+}
+
+// looks reports whether the call only looked what a request has come to, while another call of its
+// worker had the lock: nobody has handed it that.
+func (c *call) looks() bool {
+	return c.request != 0 && c.wrote == 0 && c.result == duplicate && slices.ContainsFunc(c.grant.calls, func(other *call) bool {
+		return other.wrote > 0 && other.begun < c.begun && cmp.Or(other.ended, other.returned) > c.returned
+	})
 }
 
 // reporter returns the owner of the lock whose loss the call has reported, "" if it reported none.

@@ -65,6 +65,15 @@ func legTales() []tale {
 			overlaps: 2, reported: 1, blind: 1,
 		},
 		{
+			name: "the same, while one with the same two keys looked at their request",
+			lines: map[string][]line{"a": append(bothKeys(second),
+				line{T: 13, At: called, Do: "a.1", Key: "k", Also: []string{"m"}, Request: 1},
+				line{T: 15, At: begun, Do: "a.1", Key: "k"}, line{T: 16, At: ended, Do: "a.1"}, line{T: 17, At: returned, Do: "a.1", Key: "k", Result: duplicate},
+			), "b": onFirst, "c": onSecond},
+			faults:   wipes,
+			overlaps: 2, reported: 1, blind: 1,
+		},
+		{
 			name:     "the first key was lost, and the lock on it was the other's alone",
 			lines:    map[string][]line{"a": bothKeys(first), "b": onFirst},
 			faults:   wipes[1:],
