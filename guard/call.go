@@ -21,6 +21,9 @@ type call struct {
 
 	reserving *reserving // transaction 1 of a Call, nil for all others
 	inside    bool       // a transaction of a Call, which counts as a call that runs
+	outer     *holding   // the lock of the Call, under which it runs, nil if there is none
+
+	conclusion conclusion // of its run
 }
 
 // work is what a call does.
@@ -55,7 +58,10 @@ func (c *call) prepare() (err error) {
 // alone runs the call in transactions of its own.
 func (c *call) alone() error {
 	r := c.run()
-	defer r.leave()
+	defer func() {
+		r.leave()
+		c.conclusion = r.conclusion
+	}()
 	if err := r.enter(); err != nil {
 		return err
 	}
@@ -107,7 +113,7 @@ func (c *call) op() Op {
 // run returns a run of the call.
 func (c *call) run() *run {
 	g := c.guard
-	r := &run{ctx: c.ctx, reporter: g.reporter, turn: &c.turn, request: c.request, reserves: c.reserving != nil,
+	r := &run{ctx: c.ctx, reporter: g.reporter, turn: &c.turn, request: c.request, reserves: c.reserving != nil, outer: c.outer,
 		keys:   keySet{layer: g.layer, ctx: c.ctx},
 		series: series{db: g.db, sql: g.sql, cfg: &g.cfg, metrics: g.metrics, ctx: c.ctx, plan: &c.plan, canary: g.canary, claims: noClaims{}, budget: budget{work: c.retries}},
 	}

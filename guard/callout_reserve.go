@@ -63,7 +63,7 @@ func (o *callout) beside(ctx context.Context, f func(ctx context.Context, q exec
 }
 
 // reserved makes the reservation, in transaction 1. It returns an answer if Reserve refuses.
-func (o *callout) reserved(held context.Context) (*answering, error) {
+func (o *callout) reserved(held context.Context, h *holding) (*answering, error) {
 	r := &reserving{o: o}
 	var refusal *refusedError
 	op := func(ctx context.Context, tx *gorm.DB) error {
@@ -77,15 +77,15 @@ func (o *callout) reserved(held context.Context) (*answering, error) {
 			return pending.Start(ctx, q, d, o.sum, o.lease(), o.until)
 		})
 	}
-	c := &call{guard: o.guard, plan: plan{main: o.request.Key()}, work: work{op: op}, reserving: r, inside: true}
+	c := &call{guard: o.guard, plan: plan{main: o.request.Key()}, work: work{op: op}, reserving: r, inside: true, outer: h}
 	err := o.guard.call(held, c, o.opts)
-	o.report(err)
+	h.learn(c.conclusion)
 	conflict, _ := errors.AsType[*dbguard.ConflictError](err)
 	switch {
 	case conflict != nil && onClaim(conflict) && errors.Is(err, ErrDuplicate):
 		return nil, fmt.Errorf("%w: %w", errFirst, err)
-	case refusal != nil && !o.reported:
-		return o.refuse(held, refusal)
+	case refusal != nil && !c.conclusion.failed:
+		return o.refuse(held, h, refusal)
 	case err != nil:
 		return nil, err
 	}
@@ -96,9 +96,9 @@ func (o *callout) reserved(held context.Context) (*answering, error) {
 }
 
 // refuse stores the refusal of Reserve, unless another has reserved meanwhile.
-func (o *callout) refuse(held context.Context, refusal *refusedError) (*answering, error) {
+func (o *callout) refuse(held context.Context, h *holding, refusal *refusedError) (*answering, error) {
 	var a *answering
-	a = o.answering(func(ctx context.Context, _ *gorm.DB) (v any, _ bool, err error) {
+	a = o.answering(h, func(ctx context.Context, _ *gorm.DB) (v any, _ bool, err error) {
 		row := &pending.Row{Request: o.sum, Print: o.request.Print.Bytes(), Operation: o.request.Operation}
 		if err := o.vacant(ctx, "belay_pending", row); err != nil {
 			return nil, false, err
@@ -109,5 +109,7 @@ func (o *callout) refuse(held context.Context, refusal *refusedError) (*answerin
 		a.messages, err = messagesOf(ctx, refusal.messages)
 		return v, true, err
 	})
-	return a, a.call(held)
+	err := a.call(held)
+	h.learn(a.conclusion)
+	return a, err
 }

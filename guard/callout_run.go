@@ -14,6 +14,7 @@ import (
 	"github.com/belaygo/belay/internal/pending"
 	"github.com/belaygo/belay/internal/rowversion"
 	"github.com/belaygo/belay/internal/sqldb"
+	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/once"
 )
 
@@ -38,16 +39,15 @@ type callout struct {
 	take    func(*answering, options) error
 	model   func() any
 
-	options  options
-	db       sqldb.DB
-	sum      []byte
-	attempt  int64           // that has the row, if it is this one or has a result
-	begun    time.Time       // before the lease began
-	last     time.Time       // no call begins later
-	open     *pending.State  // as it was read
-	result   *pending.Result // that is to be settled
-	stored   bool            // it is in the row
-	reported bool            // the guard has reported how a transaction ended
+	options options
+	db      sqldb.DB
+	sum     []byte
+	attempt int64           // that has the row, if it is this one or has a result
+	begun   time.Time       // before the lease began
+	last    time.Time       // no call begins later
+	open    *pending.State  // as it was read
+	result  *pending.Result // that is to be settled
+	stored  bool            // it is in the row
 }
 
 var errCall = errors.New("guard: invalid Call")
@@ -107,26 +107,37 @@ func (o *callout) run(ctx context.Context) (*answering, error) {
 
 // serve serves the request under its lock. A result that is not settled then, since the lock was lost,
 // is settled under a new lock, or stored: the lease of the row protects it.
-func (o *callout) serve(ctx context.Context) (*answering, error) {
-	var a *answering
+func (o *callout) serve(ctx context.Context) (a *answering, err error) {
 	settled := false
 	defer func() {
 		if !settled && o.result != nil { // Settle may have panicked, or ended its goroutine
 			o.store(ctx)
 		}
 	}()
-	err := o.guard.hold(ctx, o.request.Key(), o.options.wait, func(held context.Context, keys *keySet) (reported bool, err error) {
-		a, err = o.under(ctx, held, keys)
-		return o.reported, err
-	})
-	switch {
-	case o.result == nil, a != nil && err == nil:
-		settled = err == nil
-		return a, err
-	case !o.stored && (!o.reported || !errors.Is(err, ErrUnknown)):
-		if a, err = o.finish(ctx); err == nil {
-			settled = true
+	h, err := o.guard.hold(ctx, o.request.Key(), o.options.wait)
+	if err != nil {
+		return nil, err
+	}
+	defer h.leave()
+	a, err = o.under(ctx, h)
+	if err = h.release(err); err != nil && o.result != nil {
+		a, err = o.again(ctx, h, err)
+	}
+	if settled = err == nil; settled {
+		h.outcome = notify.OutcomeCommitted
+	}
+	return a, err
+}
+
+// again settles a result that was not settled under the lock h, because of err: now, or by a repeat.
+func (o *callout) again(ctx context.Context, h *holding, err error) (*answering, error) {
+	if !o.stored && h.outcome != notify.OutcomeUnknown {
+		var a *answering
+		if a, err = o.finish(ctx, nil); err == nil {
 			return a, nil
+		}
+		if a.conclusion.unknown() {
+			h.outcome = notify.OutcomeUnknown
 		}
 	}
 	return nil, &PendingError{Err: err}
@@ -135,8 +146,11 @@ func (o *callout) serve(ctx context.Context) (*answering, error) {
 // looks is how often the request is looked for again, after others were first.
 const looks = 5
 
-// under is what happens under the lock of the request. The context held carries that, and ends with it.
-func (o *callout) under(ctx, held context.Context, keys *keySet) (*answering, error) {
+// under is what happens under the lock of the request.
+func (o *callout) under(ctx context.Context, h *holding) (*answering, error) {
+	held, cancel := h.within(ctx)
+	defer cancel()
+	keys := &h.run.keys
 	for n := 1; o.attempt == 0; n++ {
 		a, err := o.look(held, keys)
 		if a != nil || err != nil {
@@ -145,7 +159,7 @@ func (o *callout) under(ctx, held context.Context, keys *keySet) (*answering, er
 		if o.attempt != 0 {
 			break
 		}
-		if a, err = o.reserved(held); a != nil && err == nil {
+		if a, err = o.reserved(held, h); a != nil && err == nil {
 			return a, nil
 		}
 		switch {
@@ -163,7 +177,7 @@ func (o *callout) under(ctx, held context.Context, keys *keySet) (*answering, er
 	if keys.alive() != nil {
 		return nil, errGone
 	}
-	a, err := o.finish(held)
+	a, err := o.finish(held, h)
 	if err == nil {
 		return a, nil
 	}
@@ -176,8 +190,8 @@ func (o *callout) under(ctx, held context.Context, keys *keySet) (*answering, er
 var (
 	// errFirst is returned by a transaction if another process has, or had, the request.
 	errFirst = errors.New("another process was first")
-	// errGone is returned if the lock of the request was lost during the call, which goes on.
-	errGone = errors.New("guard: the lock was lost during the call")
+	// errGone is returned if there is no lock of the request when a call, which went on, has ended.
+	errGone = errors.New("guard: there was no lock at the end of the call")
 	// errLate is the cause of a request that is pending since nobody has called for it in time.
 	errLate = errors.New("the time for the call has nearly passed before it began")
 )
@@ -294,9 +308,9 @@ func (o *callout) store(ctx context.Context) {
 	}
 }
 
-// finish settles the result, in transaction 2.
-func (o *callout) finish(ctx context.Context) (*answering, error) {
-	a := o.answering(func(ctx context.Context, tx *gorm.DB) (any, bool, error) {
+// finish settles the result, in transaction 2: under the lock h, or under one of its own if that is nil.
+func (o *callout) finish(ctx context.Context, h *holding) (*answering, error) {
+	a := o.answering(h, func(ctx context.Context, tx *gorm.DB) (any, bool, error) {
 		if err := o.beside(ctx, func(ctx context.Context, q execer, d sqldb.Dialect) error {
 			return pending.Settle(ctx, q, d, o.sum, o.attempt)
 		}); err != nil {
@@ -309,16 +323,13 @@ func (o *callout) finish(ctx context.Context) (*answering, error) {
 		return v, false, err
 	})
 	err := a.call(ctx)
-	o.report(err)
+	if h != nil {
+		h.learn(a.conclusion)
+	}
 	if errors.Is(err, pending.ErrTaken) {
 		o.guard.metrics.calls.WithLabelValues(callOvertaken).Inc()
 	}
 	return a, err
-}
-
-// report notes whether the guard has reported how a transaction ended, by an event.
-func (o *callout) report(err error) {
-	o.reported = errors.Is(err, ErrUnknown) || errors.Is(err, ErrIntercepted) || errors.Is(err, ErrLost)
 }
 
 // record returns what is known of the request, nil if it is not done.
@@ -336,7 +347,7 @@ func (o *callout) record(ctx context.Context) (*claim.Record, error) {
 func (o *callout) replay(record *claim.Record) (*answering, error) {
 	k := o.claiming()
 	k.record = record
-	a := o.answering(nil)
+	a := o.answering(nil, nil)
 	err := a.replay(k, o.options, k.repeated(errServed))
 	return a, err
 }
@@ -345,9 +356,9 @@ func (o *callout) claiming() *claiming {
 	return &claiming{records: o.guard.records(), request: o.request, sum: [32]byte(o.sum), key: o.request.Key()}
 }
 
-// answering returns the Once that stores the answer of the request.
-func (o *callout) answering(run func(ctx context.Context, tx *gorm.DB) (any, bool, error)) *answering {
-	a := &answering{guard: o.guard, request: o.request, opts: o.opts, model: o.model(), run: run, inside: true}
+// answering returns the Once that stores the answer of the request, under the lock h if that is not nil.
+func (o *callout) answering(h *holding, run func(ctx context.Context, tx *gorm.DB) (any, bool, error)) *answering {
+	a := &answering{guard: o.guard, request: o.request, opts: o.opts, model: o.model(), run: run, inside: true, outer: h}
 	a.take = func(opts options) error { return o.take(a, opts) }
 	return a
 }

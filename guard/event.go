@@ -51,5 +51,6 @@ func (r *run) unknownEvent() notify.Event {
 func (r *run) publish(ev notify.Event) {
 	fail.Point("guard/before-event")
 	r.reporter.publish(r.ctx, ev)
+	r.conclusion.events = append(r.conclusion.events, ev.Key)
 	fail.Point("guard/event-published")
 }

@@ -12,9 +12,10 @@ import (
 // finish releases the locks after the last attempt and reports what went wrong
 // with them: one event at most.
 func (r *run) finish(e ending) error {
-	r.finished = true
+	r.finished, r.conclusion.outcome = true, e.outcome
 	lapse := r.keys.lapse()
 	if e.outcome == notify.OutcomeUnknown {
+		r.conclusion.failed = true
 		ev := r.series.explain(r.unknownEvent())
 		r.keys.settle(e.outcome, false)
 		fail.Point("guard/abandoned")
@@ -40,6 +41,7 @@ func (r *run) finish(e ending) error {
 		}
 		return nil
 	case lapse != nil && errors.Is(lapse.err, lock.ErrLost):
+		r.conclusion.failed = true
 		if !errors.Is(lapse.err, lock.ErrClosed) { // the program has ended it itself
 			r.report(*lapse, notify.OutcomeRolledBack)
 		}
@@ -64,8 +66,12 @@ func (r *run) done(e ending) bool {
 	return e.finding.doneBefore(e.err, r.request != nil) && !r.request.suspended()
 }
 
-// report publishes that a lock was lost, and what an earlier attempt met under it.
+// report publishes that a lock was lost, and what an earlier attempt met under it. The lock of a Call is
+// the Call's to report.
 func (r *run) report(l loss, o notify.Outcome) {
+	if r.outer.has(r.keys.find(l.key)) {
+		return
+	}
 	r.publish(r.series.explain(r.lostEvent(l, o)))
 }
 
@@ -74,6 +80,7 @@ func (r *run) refused(f *finding, opErr error) error {
 	if !f.verdict.failure() {
 		return r.repeated(f, opErr)
 	}
+	r.conclusion.failed = true
 	ev := r.overlapEvent(f)
 	r.publish(ev)
 	return &InterceptionError{Event: ev, Conflict: f.conflict}

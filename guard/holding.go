@@ -3,49 +3,115 @@ package guard
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"time"
 
+	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/notify"
 )
 
-// hold runs f under the lock on key, within a call that runs. The context of f carries the lock, so
-// that calls of f acquire it again at once, and ends with it. f returns whether such a call has
-// reported its end: then a loss of the lock is not reported once more.
-func (g *Guard) hold(ctx context.Context, key string, patience time.Duration, f func(ctx context.Context, keys *keySet) (reported bool, err error)) error {
+// A holding is the lock on the request of a Call, which its transactions acquire again at once. They
+// leave it to the holding to report that the lock was lost: one loss is one event, with the outcome
+// of the whole Run.
+type holding struct {
+	run      *run
+	outcome  notify.Outcome // of the Run: rolled back, until it is settled or a COMMIT is of unknown outcome
+	loss     *loss          // of the lock, nil if it was held until its release
+	reported bool           // an event of a transaction says so already
+}
+
+// hold acquires the lock on key, within a call that runs.
+func (g *Guard) hold(ctx context.Context, key string, patience time.Duration) (*holding, error) {
 	c := &call{guard: g, ctx: ctx, plan: plan{main: key}}
 	c.wait = patience
 	if err := c.prepare(); err != nil {
-		return err
+		return nil, err
 	}
 	c.turn = turn{observer: g.cfg.Observer, metrics: g.metrics, key: key, begun: time.Now()}
 	c.plan.policy, c.plan.until = g.Policy(), c.turn.begun.Add(patience)
-	r := c.run()
-	defer r.leave()
-	if err := r.enter(); err != nil {
-		return err
+	h := &holding{run: c.run(), outcome: notify.OutcomeRolledBack}
+	entered := false
+	defer func() {
+		if !entered { // the engine or the Observer may have panicked
+			h.run.leave()
+		}
+	}()
+	if err := h.run.enter(); err != nil {
+		return nil, err
 	}
-	held, cancel := r.keys.within(ctx)
-	defer cancel()
-	r.series.last = ending{err: errPanicked, outcome: notify.OutcomeRolledBack}
-	reported, err := f(scope{Context: held, keys: &r.keys}, &r.keys)
-	cancel()
-	r.series.last = ending{err: err, outcome: outcomeOf(err, reported)}
-	if reported {
-		r.finished = true
-		r.keys.settle(r.series.last.outcome, false)
-		return err
-	}
-	return r.finish(r.series.last)
+	entered = true
+	return h, nil
 }
 
-// outcomeOf returns how a call ended that has made transactions. Unless one of these has reported its
-// end, an error is of the program.
-func outcomeOf(err error, reported bool) notify.Outcome {
-	switch {
-	case err == nil:
-		return notify.OutcomeCommitted
-	case reported && errors.Is(err, ErrUnknown):
-		return notify.OutcomeUnknown
-	}
-	return notify.OutcomeRolledBack
+// within returns ctx, but it carries the lock, and ends with it.
+func (h *holding) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	held, cancel := h.run.keys.within(ctx)
+	return scope{Context: held, keys: &h.run.keys}, cancel
 }
+
+// has reports whether a lock of a transaction is this one.
+func (h *holding) has(one *hold) bool {
+	if h == nil || one.lease == nil {
+		return false
+	}
+	own := &h.run.keys.holds[0]
+	mine, other := own.lease.Grant(), one.lease.Grant()
+	return own.key == one.key && mine.Owner == other.Owner && mine.Token == other.Token
+}
+
+// learn notes how a transaction ended under the lock.
+func (h *holding) learn(c conclusion) {
+	if c.unknown() {
+		h.outcome = c.outcome
+	}
+	h.reported = h.reported || slices.Contains(c.events, h.run.keys.plan.main)
+}
+
+// release gives the lock back. It returns err, or the loss of the lock if that has ended what err is
+// the error of.
+func (h *holding) release(err error) error {
+	r := h.run
+	r.finished = true
+	lapse := r.keys.lapse()
+	h.loss = firstLoss(r.keys.settle(h.outcome, false))
+	if lapse == nil || !errors.Is(lapse.err, lock.ErrLost) {
+		return err
+	}
+	if h.loss == nil && h.outcome != notify.OutcomeUnknown && !errors.Is(lapse.err, lock.ErrClosed) {
+		h.loss = lapse
+	}
+	switch {
+	case err == nil, errors.Is(err, ErrPending):
+		return err
+	case errors.Is(err, lock.ErrLost):
+		return lapse.err
+	}
+	return fmt.Errorf("%w; the operation ended with: %w", lapse.err, err)
+}
+
+// leave releases the lock, if nobody has, for somebody's code may have panicked, and reports its loss.
+func (h *holding) leave() {
+	r := h.run
+	defer r.keys.leave(h.outcome)
+	if !r.finished {
+		_ = h.release(errPanicked)
+	}
+	if h.loss == nil || h.reported {
+		return
+	}
+	if h.outcome != notify.OutcomeCommitted && errors.Is(h.loss.err, lock.ErrClosed) { // the program has ended it itself
+		return
+	}
+	r.report(*h.loss, h.outcome)
+}
+
+// A conclusion is what the end of a run says to the Call that it is a part of. Its error does not say
+// that, which may be the operation's own.
+type conclusion struct {
+	outcome notify.Outcome // of the last transaction
+	failed  bool           // a lock or a COMMIT has failed: what the operation has returned does not count
+	events  []string       // the keys that events were published about
+}
+
+func (c conclusion) unknown() bool { return c.outcome == notify.OutcomeUnknown }

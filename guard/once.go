@@ -116,14 +116,18 @@ type answering struct {
 	messages []message.Row // that leave with a refusal
 	refusing bool          // the effects have been rolled back, the answer is to be stored
 	replayed bool
-	inside   bool // a part of a Call: the first layer does not remember the request
+	inside   bool     // a part of a Call: the first layer does not remember the request
+	outer    *holding // the lock of the Call, nil if there is none
+
+	conclusion conclusion // of its run
 }
 
 // call runs the operation, or finds the answer.
 func (a *answering) call(ctx context.Context) error {
 	c := &call{guard: a.guard, plan: plan{main: a.request.Key()}}
 	c.requests = []once.Request{a.request}
-	if c.inside = a.inside; !c.inside {
+	c.inside, c.outer = a.inside, a.outer
+	if !c.inside {
 		c.remember = remembered
 	}
 	c.work = work{
@@ -131,6 +135,7 @@ func (a *answering) call(ctx context.Context) error {
 		anew: a.storesRefusal,
 	}
 	err := a.guard.call(ctx, c, a.opts)
+	a.conclusion = c.conclusion
 	if k := c.request; err != nil && k != nil && k.err == nil && k.record != nil {
 		return a.replay(k, c.options, err)
 	}

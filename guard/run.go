@@ -18,8 +18,11 @@ type run struct {
 	series   series
 	request  *claiming // that it serves, nil if there is none
 	reserves bool      // it is transaction 1 of a Call
+	outer    *holding  // of a Call, nil if it holds nothing for the run
 	count    int       // how many calls' changes the transaction makes, if there are several
 	finished bool      // the end of the last attempt is being reported, or has been
+
+	conclusion conclusion // for a Call
 }
 
 // handTo makes the run that of a crew, whose members make the claims. The end of its leader's
