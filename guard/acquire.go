@@ -197,19 +197,27 @@ func (s *keySet) goWithout(ctx, waited context.Context, h *hold, past int64, cau
 	return false, nil
 }
 
-// enlist makes a call that is without a lock one of those who may run so, and counts it
-// in its outages. again is true if one of these is over.
-func (s *keySet) enlist(ctx context.Context) (again bool, err error) {
-	var outages []*outage
+// away returns the outages that the call is without a lock for.
+func (s *keySet) away() (outages []*outage) {
 	for i := range s.holds {
 		if o := s.holds[i].outage; o != nil && !slices.Contains(outages, o) {
 			outages = append(outages, o)
 		}
 	}
+	return outages
+}
+
+// enlist makes a call that is without a lock one of those who may run so, and counts it
+// in its outages. again is true if one of these is over.
+func (s *keySet) enlist(ctx context.Context) (again bool, err error) {
+	outages := s.away()
 	if len(outages) == 0 {
 		return false, nil
 	}
 	l := s.layer
+	if s.uncounted {
+		return !l.outages.last(outages), nil
+	}
 	if err := l.outages.admit(ctx, s.ttl()/2); err != nil {
 		return false, fmt.Errorf("%w: %w", err, s.without())
 	}

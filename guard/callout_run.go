@@ -173,6 +173,9 @@ func (o *callout) under(ctx context.Context, h *holding) (*answering, error) {
 		if err := o.call(ctx); err != nil {
 			return nil, o.returned(ctx, err)
 		}
+		if keys.returned() {
+			return nil, errGone
+		}
 	}
 	if keys.alive() != nil {
 		return nil, errGone
@@ -190,8 +193,9 @@ func (o *callout) under(ctx context.Context, h *holding) (*answering, error) {
 var (
 	// errFirst is returned by a transaction if another process has, or had, the request.
 	errFirst = errors.New("another process was first")
-	// errGone is returned if there is no lock of the request when a call, which went on, has ended.
-	errGone = errors.New("guard: there was no lock at the end of the call")
+	// errGone is returned if the lock of the request was lost during the call, which went on, or if locks
+	// are granted again after a call without one.
+	errGone = errors.New("guard: the lock is to be acquired again after the call")
 	// errLate is the cause of a request that is pending since nobody has called for it in time.
 	errLate = errors.New("the time for the call has nearly passed before it began")
 )

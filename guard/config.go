@@ -55,7 +55,8 @@ type Config struct {
 	// changes it. Default FailClosed.
 	OnUnavailable Policy
 	// DBOnlyLimit limits the operations that run without the lock at a time. Without it,
-	// contention on a hot row can overload the database. Default 8.
+	// contention on a hot row can overload the database. Of a Call it counts the two transactions,
+	// and not the time between them. Default 8.
 	DBOnlyLimit int
 	// EndTimeout bounds COMMIT and ROLLBACK, the reads and the question to the
 	// lock after a conflict, the search for the outcome of a commit, the

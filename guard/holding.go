@@ -21,7 +21,8 @@ type holding struct {
 	reported bool           // an event of a transaction says so already
 }
 
-// hold acquires the lock on key, within a call that runs.
+// hold acquires the lock on key, within a call that runs. It is not counted among the operations that
+// run without a lock: the transactions are, as long as they have a connection.
 func (g *Guard) hold(ctx context.Context, key string, patience time.Duration) (*holding, error) {
 	c := &call{guard: g, ctx: ctx, plan: plan{main: key}}
 	c.wait = patience
@@ -31,6 +32,7 @@ func (g *Guard) hold(ctx context.Context, key string, patience time.Duration) (*
 	c.turn = turn{observer: g.cfg.Observer, metrics: g.metrics, key: key, begun: time.Now()}
 	c.plan.policy, c.plan.until = g.Policy(), c.turn.begun.Add(patience)
 	h := &holding{run: c.run(), outcome: notify.OutcomeRolledBack}
+	h.run.keys.uncounted = true
 	entered := false
 	defer func() {
 		if !entered { // the engine or the Observer may have panicked

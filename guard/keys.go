@@ -29,6 +29,8 @@ type keySet struct {
 	one      [1]hold         // most calls have one
 	outages  []*outage       // that the call is counted in, as one of those who may run without a lock
 	unmarked bool            // marks are neither heeded nor set
+
+	uncounted bool // it is not one of those that run without a lock: its transactions are
 }
 
 // hold is the lock on one key of a call, or what stands for it.
@@ -105,6 +107,12 @@ func (s *keySet) without() error {
 		}
 	}
 	return nil
+}
+
+// returned reports whether locks that the call runs without are granted again.
+func (s *keySet) returned() bool {
+	outages := s.away()
+	return len(outages) > 0 && !s.layer.outages.last(outages)
 }
 
 // ttl returns for how long all locks last without a renewal.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -170,16 +171,26 @@ func (s *outages) open(key string, past int64, cause error) (o *outage, opened b
 func (s *outages) join(all []*outage) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, o := range all {
-		if s.at[o.place.Node] != o {
-			return false
-		}
+	if !s.lastLocked(all) {
+		return false
 	}
 	for _, o := range all {
 		o.ran.Add(1)
 		o.running.Add(1)
 	}
 	return true
+}
+
+// last reports whether none of the outages is over.
+func (s *outages) last(all []*outage) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lastLocked(all)
+}
+
+func (s *outages) lastLocked(all []*outage) bool {
+	over := func(o *outage) bool { return s.at[o.place.Node] != o }
+	return !slices.ContainsFunc(all, over)
 }
 
 // begin reports that an outage has begun, and starts to wait for its end, even if
