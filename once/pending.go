@@ -2,7 +2,6 @@ package once
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"time"
@@ -68,7 +67,7 @@ func Open(ctx context.Context, db *gorm.DB, limit int) ([]Pending, error) {
 	found := make([]Pending, len(rows))
 	for i, r := range rows {
 		found[i] = Pending{
-			Key: "once:" + r.Operation + ":" + hex.EncodeToString(r.Request[:min(len(r.Request), 16)]), Operation: r.Operation,
+			Key: r.Key(), Operation: r.Operation,
 			Since: r.Since, Until: r.Last, Tries: r.Tries, Calling: r.Calling, Answered: r.Answered, Undecided: r.Undecided,
 		}
 	}

@@ -2,7 +2,6 @@ package once
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -67,11 +66,7 @@ func (r Request) LogValue() slog.Value { return slog.StringValue(r.Key()) }
 // Downstream returns the id for a request to another service, such as a payment
 // provider: equal for every attempt of the request, different for each name.
 func (r Request) Downstream(name string) string {
-	sum := requestkey.Sum(r.Operation, r.Scope, r.ID)
-	h := sha256.New()
-	requestkey.Write(h, sum[:])
-	requestkey.Write(h, []byte(name))
-	return hex.EncodeToString(h.Sum(nil)[:16])
+	return requestkey.Downstream(requestkey.Sum(r.Operation, r.Scope, r.ID), name)
 }
 
 // A Print identifies the content of a request: a repeat with other content is refused.

@@ -28,6 +28,14 @@ func Of(operation string, scope []string, id string) string {
 	return "once:" + operation + ":" + hex.EncodeToString(sum[:16])
 }
 
+// Downstream returns the id for a request to another service, of the request that has the sum.
+func Downstream(sum [sha256.Size]byte, name string) string {
+	h := sha256.New()
+	Write(h, sum[:])
+	Write(h, []byte(name))
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
 // Write writes a part with its length, so that no two lists of parts are one.
 func Write(h hash.Hash, part []byte) {
 	_, _ = h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(part))))

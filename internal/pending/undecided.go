@@ -1,0 +1,49 @@
+package pending
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"github.com/belaygo/belay/internal/requestkey"
+	"github.com/belaygo/belay/internal/sqldb"
+)
+
+// Key returns the key of the request's lock, as requestkey.Of has it.
+func (l Listed) Key() string {
+	return "once:" + l.Operation + ":" + hex.EncodeToString(l.Request[:min(len(l.Request), 16)])
+}
+
+// ID returns the id that all calls of the request have: see once.Request.Downstream.
+func (l Listed) ID() string {
+	var sum [sha256.Size]byte
+	copy(sum[:], l.Request)
+	return requestkey.Downstream(sum, l.Operation)
+}
+
+// undecided is the condition of a row for which nobody calls any more, and that has no result.
+func undecided(now string) string {
+	return "answered = 0 AND lease_ms <= " + now + " AND until_ms <= " + now
+}
+
+// Undecided returns the requests that are undecided, the latest first, at most limit.
+func Undecided(ctx context.Context, db sqldb.DB, limit int) (rows []Listed, err error) {
+	query := "SELECT request, operation, since_ms, until_ms, tries FROM belay_pending WHERE " + undecided(db.Now(time.Millisecond)) +
+		" ORDER BY until_ms DESC, request LIMIT ?"
+	err = db.Query(ctx, query, []any{limit}, func(scan sqldb.Scan) error {
+		r := Listed{Undecided: true}
+		var since, until int64
+		if err := scan(&r.Request, &r.Operation, &since, &until, &r.Tries); err != nil {
+			return err
+		}
+		r.Since, r.Last = time.UnixMilli(since), time.UnixMilli(until)
+		rows = append(rows, r)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look for undecided requests: %w", Explain(err))
+	}
+	return rows, nil
+}
