@@ -45,6 +45,10 @@ const (
 	// together, the Count of the last event is how many it stands for, and it describes one of them.
 	// There is no Place or Owner.
 	VerdictDeadLetter Verdict = "dead_letter"
+	// VerdictUndecided means that nobody knows what another service has made of a request of
+	// guard.Call, and that Belay does not call again: a person has to ask that service. Call describes
+	// the request, and the Key is its key. The Outcome is OutcomeUnknown. There is no Place or Owner.
+	VerdictUndecided Verdict = "undecided"
 )
 
 // Outcome is the outcome of the operation. The set is closed.
@@ -110,6 +114,16 @@ type DeadLetter struct {
 	Undecided bool      `json:"undecided"` // it was not accepted in time, and may have taken effect; otherwise its route has rejected it
 }
 
+// UndecidedCall describes a request whose call to another service is undecided. Times are by the
+// database's clock.
+type UndecidedCall struct {
+	ID        string    `json:"id"`        // that all calls had: the other service knows it
+	Operation string    `json:"operation"` // of the request
+	Since     time.Time `json:"since"`     // when the reservation was made
+	Until     time.Time `json:"until"`     // when the last call could begin
+	Tries     int       `json:"tries"`     // calls that may have begun
+}
+
 // Event reports one failure of the first layer, of the database, or of a message. It carries names and times of
 // the operation, never the values of a row. The tags name the members of its JSON, which
 // has TTL in whole milliseconds and times in UTC.
@@ -128,6 +142,8 @@ type Event struct {
 
 	Lost    *LostCommits `json:"lost,omitempty"`    // set for VerdictCommitLost
 	Message *DeadLetter  `json:"message,omitempty"` // set for VerdictDeadLetter
+
+	Call *UndecidedCall `json:"call,omitempty"` // set for VerdictUndecided
 
 	Owner      string        `json:"owner,omitempty"`              // the owner id of the lock that failed
 	Token      int64         `json:"token,omitempty,string"`       // its fencing token; 0 = none; a string, as JSON numbers lose digits above 2^53
@@ -188,6 +204,8 @@ func (e *Event) Validate() error {
 		return cloudevent.Invalid("a time of lost is outside the years 0 to 9999")
 	case e.Message != nil && !cloudevent.Writable(e.Message.StoredAt):
 		return cloudevent.Invalid("stored_at of message is outside the years 0 to 9999")
+	case e.Call != nil && !(cloudevent.Writable(e.Call.Since) && cloudevent.Writable(e.Call.Until)):
+		return cloudevent.Invalid("a time of call is outside the years 0 to 9999")
 	case e.TTL < 0:
 		return cloudevent.Invalid("ttl %v is negative", e.TTL)
 	case e.Count == 0 && e.Verdict == VerdictDegraded && e.Outcome == OutcomeCommitted:
@@ -199,7 +217,7 @@ func (e *Event) Validate() error {
 
 // The values that are valid.
 var (
-	verdicts = []Verdict{VerdictOverlap, VerdictLost, VerdictUnknownCommit, VerdictDegraded, VerdictUnavailable, VerdictCommitLost, VerdictDeadLetter}
+	verdicts = []Verdict{VerdictOverlap, VerdictLost, VerdictUnknownCommit, VerdictDegraded, VerdictUnavailable, VerdictCommitLost, VerdictDeadLetter, VerdictUndecided}
 	outcomes = []Outcome{OutcomeCommitted, OutcomeRefused, OutcomeRolledBack, OutcomeUnknown}
 	losses   = []Loss{"", LossExpired, LossUnrenewed, LossGone, LossMaxHold}
 	holders  = []Holder{"", HolderSelf, HolderOther, HolderNone, HolderUnknown}

@@ -72,10 +72,14 @@ func examples() map[string]notify.Event {
 	letter.Verdict, letter.Lost, letter.Count = notify.VerdictDeadLetter, nil, 1
 	letter.Outcome = notify.OutcomeCommitted
 	letter.Key = "order:20"
+	undecided := letter
+	undecided.Verdict, undecided.Outcome, undecided.Key = notify.VerdictUndecided, notify.OutcomeUnknown, "once:pay:0a1b2c3d4e5f60718293a4b5c6d7e8f9"
+	undecided.Call = &notify.UndecidedCall{ID: "f9e8d7c6b5a493827160f5e4d3c2b1a0", Operation: "pay", Since: at.Add(-21 * time.Hour), Until: at.Add(-time.Hour), Tries: 4}
 	letter.Message = &notify.DeadLetter{ID: "0199a1b2-aaaa-7e5f-8a6b-7c8d9e0f1a2b", Topic: "mail", StoredAt: at.Add(-24 * time.Hour), Attempts: 31, Undecided: true}
 
 	return map[string]notify.Event{
 		"dead_letter":    letter,
+		"undecided":      undecided,
 		"commit_lost":    commits,
 		"overlap":        overlap,
 		"lost":           lost,
@@ -111,6 +115,7 @@ func TestValidate(t *testing.T) {
 		"far time":      {func(e *notify.Event) { e.CaughtAt = time.Unix(1<<40, 0) }, "caught_at is outside"},
 		"far grant":     {func(e *notify.Event) { e.AcquiredAt = time.Unix(-1<<40, 0) }, "acquired_at is outside"},
 		"far loss":      {func(e *notify.Event) { e.Lost = &notify.LostCommits{LastAt: time.Unix(1<<40, 0)} }, "lost"},
+		"far call":      {func(e *notify.Event) { e.Call = &notify.UndecidedCall{Until: time.Unix(1<<40, 0)} }, "call"},
 		"far message":   {func(e *notify.Event) { e.Message = &notify.DeadLetter{StoredAt: time.Unix(1<<40, 0)} }, "message"},
 		"ttl":           {func(e *notify.Event) { e.TTL = -1 }, "ttl"},
 		"count":         {func(e *notify.Event) { e.Count = 0 }, "count"},

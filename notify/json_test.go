@@ -59,7 +59,7 @@ func TestRoundTripKeepsEverything(t *testing.T) {
 			ID:               rapid.StringMatching(`[!-~]{1,255}`).Draw(t, "id"),
 			Service:          rapid.StringN(1, -1, -1).Draw(t, "service"),
 			Instance:         text.Draw(t, "instance"),
-			Verdict:          rapid.SampledFrom([]notify.Verdict{notify.VerdictOverlap, notify.VerdictLost, notify.VerdictUnknownCommit, notify.VerdictDegraded, notify.VerdictUnavailable, notify.VerdictCommitLost, notify.VerdictDeadLetter}).Draw(t, "verdict"),
+			Verdict:          rapid.SampledFrom([]notify.Verdict{notify.VerdictOverlap, notify.VerdictLost, notify.VerdictUnknownCommit, notify.VerdictDegraded, notify.VerdictUnavailable, notify.VerdictCommitLost, notify.VerdictDeadLetter, notify.VerdictUndecided}).Draw(t, "verdict"),
 			Outcome:          rapid.SampledFrom([]notify.Outcome{notify.OutcomeCommitted, notify.OutcomeRefused, notify.OutcomeRolledBack, notify.OutcomeUnknown}).Draw(t, "outcome"),
 			Key:              text.Draw(t, "key"),
 			Table:            text.Draw(t, "table"),
@@ -95,6 +95,12 @@ func TestRoundTripKeepsEverything(t *testing.T) {
 			event.Message = &notify.DeadLetter{
 				ID: text.Draw(t, "message id"), Topic: text.Draw(t, "topic"), StoredAt: instant.Draw(t, "stored_at"),
 				Attempts: rapid.Int().Draw(t, "attempts"), Undecided: rapid.Bool().Draw(t, "undecided"),
+			}
+		}
+		if rapid.Bool().Draw(t, "has call") {
+			event.Call = &notify.UndecidedCall{
+				ID: text.Draw(t, "call id"), Operation: text.Draw(t, "operation"), Since: instant.Draw(t, "since"), Until: instant.Draw(t, "until"),
+				Tries: rapid.Int().Draw(t, "tries"),
 			}
 		}
 		if rapid.Bool().Draw(t, "has acquired_at") {

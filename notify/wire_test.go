@@ -102,5 +102,10 @@ func wireExamples() []any {
 			ID: "1", Service: "s", At: time.Unix(0, 0), Interval: time.Minute,
 			Messages: heartbeat.Messages{Table: "shop.belay_message", Waiting: 10000, Oldest: 90 * time.Second, Parked: 3, Dead: 2, Undecided: 1, OldestDead: time.Hour},
 		},
+		examples()["undecided"],
+		heartbeat.Heartbeat{
+			ID: "1", Service: "s", At: time.Unix(0, 0), Interval: time.Minute,
+			Calls: heartbeat.Calls{Table: "shop.belay_pending", Pending: 10000, Oldest: 40 * time.Second, Undecided: 1, OldestUndecided: 3 * time.Hour},
+		},
 	}
 }

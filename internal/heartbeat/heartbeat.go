@@ -25,6 +25,7 @@ type Heartbeat struct {
 	Backlog  int           `json:"backlog"`            // events that wait to be forwarded, at least
 	Switch   Switch        `json:"switch,omitzero"`    // zero: the instance has one engine, or knows nothing yet
 	Messages Messages      `json:"messages,omitzero"`  // zero: the instance sends no messages, or could not count them
+	Calls    Calls         `json:"calls,omitzero"`     // zero: the instance makes no calls, or could not count them
 }
 
 // A Publisher takes heartbeats. PublishHeartbeat returns nil once the monitor's side
@@ -55,7 +56,10 @@ func (h *Heartbeat) Validate() error {
 	if err := h.Switch.Validate(); err != nil {
 		return err
 	}
-	return h.Messages.Validate()
+	if err := h.Messages.Validate(); err != nil {
+		return err
+	}
+	return h.Calls.Validate()
 }
 
 // MarshalJSON returns the heartbeat as CloudEvents JSON, if it is valid.
@@ -68,6 +72,8 @@ func (h Heartbeat) MarshalJSON() ([]byte, error) {
 	d.Switch.Left /= time.Millisecond
 	d.Messages.Oldest /= time.Millisecond
 	d.Messages.OldestDead /= time.Millisecond
+	d.Calls.Oldest /= time.Millisecond
+	d.Calls.OldestUndecided /= time.Millisecond
 	return json.Marshal(cloudevent.New(cloudevent.Heartbeat, h.ID, h.Service, h.Instance, h.At, d))
 }
 
@@ -83,9 +89,11 @@ func (h *Heartbeat) UnmarshalJSON(b []byte) error {
 		return err
 	}
 	for name, d := range map[string]*time.Duration{
-		"switch.left_ms":          &read.Switch.Left,
-		"messages.oldest_ms":      &read.Messages.Oldest,
-		"messages.oldest_dead_ms": &read.Messages.OldestDead,
+		"switch.left_ms":            &read.Switch.Left,
+		"messages.oldest_ms":        &read.Messages.Oldest,
+		"messages.oldest_dead_ms":   &read.Messages.OldestDead,
+		"calls.oldest_ms":           &read.Calls.Oldest,
+		"calls.oldest_undecided_ms": &read.Calls.OldestUndecided,
 	} {
 		if *d, err = cloudevent.Millis(name, *d); err != nil {
 			return err

@@ -30,6 +30,7 @@ func aHeartbeat() heartbeat.Heartbeat {
 		Messages: heartbeat.Messages{
 			Table: "shop.belay_message", Waiting: 412, Oldest: 90 * time.Second, Parked: 7, Dead: 2, Undecided: 1, OldestDead: 26 * time.Minute,
 		},
+		Calls: heartbeat.Calls{Table: "shop.belay_pending", Pending: 9, Oldest: 40 * time.Second, Undecided: 1, OldestUndecided: 3 * time.Hour},
 	}
 }
 
@@ -71,6 +72,8 @@ func TestHeartbeatIsChecked(t *testing.T) {
 		"left_ms":  func(h *heartbeat.Heartbeat) { h.Switch.Left = -1 },
 		"table":    func(h *heartbeat.Heartbeat) { h.Messages.Table = "" },
 		"messages": func(h *heartbeat.Heartbeat) { h.Messages.Undecided = -1 },
+		"calls.":   func(h *heartbeat.Heartbeat) { h.Calls.Table = "" },
+		"calls":    func(h *heartbeat.Heartbeat) { h.Calls.Undecided = -1 },
 	} {
 		h := aHeartbeat()
 		spoil(&h)
@@ -93,6 +96,8 @@ func TestHeartbeatIsChecked(t *testing.T) {
 		`"left_ms": 40000`:     `"left_ms": 9223372036855`,
 		`"oldest_ms": 90000`:   `"oldest_ms": 9223372036855`,
 		`"dead": 2`:            `"dead": -2`,
+		`"pending": 9`:         `"pending": -9`,
+		`"oldest_ms": 40000`:   `"oldest_ms": 9223372036855`,
 	} {
 		h := aHeartbeat()
 		b := strings.Replace(good, old, spoilt, 1)
@@ -109,9 +114,9 @@ func TestHeartbeatIsChecked(t *testing.T) {
 // neither.
 func TestHeartbeatWithLess(t *testing.T) {
 	h := aHeartbeat()
-	h.Switch, h.Messages = heartbeat.Switch{}, heartbeat.Messages{}
+	h.Switch, h.Messages, h.Calls = heartbeat.Switch{}, heartbeat.Messages{}, heartbeat.Calls{}
 	b, err := json.Marshal(h)
-	if err != nil || bytes.Contains(b, []byte("switch")) || bytes.Contains(b, []byte("messages")) {
+	if err != nil || bytes.Contains(b, []byte("switch")) || bytes.Contains(b, []byte("messages")) || bytes.Contains(b, []byte("calls")) {
 		t.Errorf("written as %s, %v", b, err)
 	}
 	var back heartbeat.Heartbeat

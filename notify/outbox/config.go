@@ -48,6 +48,9 @@ type Config struct {
 	// the counts to guard-monitor. It must return when ctx ends, a second later at most. Defaults to nil:
 	// this process sends no messages.
 	Messages func(ctx context.Context) (Messages, error)
+	// Calls counts the requests of guard.Call that are not settled, with the same bounds as Messages.
+	// belay.Open sets it. Defaults to nil: this process makes no such calls.
+	Calls func(ctx context.Context) (Calls, error)
 
 	limits limits
 }

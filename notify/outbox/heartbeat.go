@@ -80,7 +80,7 @@ func (h *heart) send(ctx context.Context, beat heartbeat.Heartbeat) error {
 	if n, err := h.table.count(counting); err == nil {
 		beat.Backlog = n
 	}
-	beat.Messages = h.messages(counting)
+	beat.Messages, beat.Calls = h.messages(counting), h.calls(counting)
 	ctx, cancel = context.WithTimeout(ctx, h.cfg.RelayTimeout)
 	defer cancel()
 	return h.to.PublishHeartbeat(ctx, beat)

@@ -12,7 +12,7 @@ func (t *Tracker) quiet(i *Incident, now time.Time) bool {
 
 // age resolves what has been quiet while events could arrive, and calms what no
 // longer escalates. Operations of unknown outcome keep an incident open until somebody
-// has settled them, and messages that wait for a decision do until a heartbeat counts none.
+// has settled them, and messages or calls that wait for a decision do until a heartbeat counts none.
 func (t *Tracker) age(ctx context.Context, now time.Time) error {
 	open, err := t.cfg.Store.OpenIncidents(ctx)
 	if err != nil {
@@ -24,8 +24,8 @@ func (t *Tracker) age(ctx context.Context, now time.Time) error {
 		d.incidents[i.ID] = i
 		switch {
 		case i.Cause == HeartbeatSilent: // it ends with a heartbeat
-		case i.Cause.ofMessages():
-			all, err := d.messages(ctx)
+		case i.Cause.waits():
+			all, err := d.waiting(ctx, i.Cause)
 			if err != nil {
 				return err
 			}

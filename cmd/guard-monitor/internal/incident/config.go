@@ -24,6 +24,8 @@ type Store interface {
 	Heartbeats(ctx context.Context) ([]Heartbeat, error)
 	Switches(ctx context.Context, since time.Time) ([]Switch, error)
 	Messages(ctx context.Context) ([]Messages, error)
+	// Calls returns how many calls are not settled, as Messages does.
+	Calls(ctx context.Context) ([]Calls, error)
 	Clocks(ctx context.Context, least time.Duration) ([]Clock, error)
 	Apply(ctx context.Context, saved []Incident, moves []Move) error
 }

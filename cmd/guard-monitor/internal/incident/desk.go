@@ -27,6 +27,7 @@ type desk struct {
 	writers   map[related][]notify.Event
 	degraded  map[related][]notify.Event
 	counted   []Messages           // nil: not read yet
+	calls     []Messages           // what counts of the calls; nil: not read yet
 	staying   map[string]explained // by incident: the best explained event that is not moved
 }
 

@@ -41,7 +41,7 @@ func EffectOf(v notify.Verdict, o notify.Outcome, count int64) (e Effect) {
 		e.Without = count
 	case v == notify.VerdictUnavailable:
 		e.Refused = count
-	case v == notify.VerdictDeadLetter: // the operation itself is well
+	case v == notify.VerdictDeadLetter, v == notify.VerdictUndecided: // no lock and no commit has failed
 	case v == notify.VerdictDegraded: // its begin, or none that took effect
 	case o == notify.OutcomeUnknown:
 		e.Failures, e.Unknown = count, count

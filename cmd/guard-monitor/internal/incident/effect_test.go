@@ -24,6 +24,7 @@ func TestEffect(t *testing.T) {
 		{notify.VerdictUnknownCommit, notify.OutcomeUnknown, "look at these 3 operations, which may or may not have been committed", 3},
 		{notify.VerdictCommitLost, notify.OutcomeUnknown, "look at these 3 operations, which may or may not have been committed", 3},
 		{notify.VerdictDeadLetter, notify.OutcomeCommitted, "", 0},
+		{notify.VerdictUndecided, notify.OutcomeUnknown, "", 0},
 		{notify.VerdictLost, notify.OutcomeUnknown, "look at these 3 operations, which may or may not have been committed", 3},
 		{notify.VerdictUnavailable, notify.OutcomeRolledBack, "3 operations were refused and changed nothing", 0},
 		{notify.VerdictDegraded, notify.OutcomeUnknown, "", 0},

@@ -95,6 +95,8 @@ type Report struct {
 	Lost    *notify.LostCommits `json:"lost,omitempty"`    // of commits that were lost
 	Message *notify.DeadLetter  `json:"message,omitempty"` // that waits for a decision
 	Count   int64               `json:"count,omitempty"`   // of commits that were lost, or of messages
+
+	Call *notify.UndecidedCall `json:"call,omitempty"` // whose outcome a person has to find out
 }
 
 const (

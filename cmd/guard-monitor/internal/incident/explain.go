@@ -37,6 +37,8 @@ func (f Facts) explain() Explanation {
 		return Explanation{Cause: CommitLost, Confidence: High, Evidence: []Evidence{f.itself()}}
 	case notify.VerdictDeadLetter:
 		return Explanation{Cause: ofLetter(ev), Confidence: High, Evidence: []Evidence{f.itself()}}
+	case notify.VerdictUndecided:
+		return Explanation{Cause: CallUndecided, Confidence: High, Evidence: []Evidence{f.itself()}}
 	case notify.VerdictDegraded:
 		return f.outage(DegradedPeer, High)
 	case notify.VerdictUnavailable:

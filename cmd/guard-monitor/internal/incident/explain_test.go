@@ -260,6 +260,8 @@ func TestExplain(t *testing.T) {
 			cause: incident.DeadLetter, confidence: incident.High, rows: []string{`Message "m1" (topic "mail"`}},
 		{name: "undecided message", event: overlap(letter("m1", true)), timeline: []watch.Entry{failover(-2)},
 			cause: incident.Undecided, confidence: incident.High, rows: []string{"may have taken effect"}},
+		{name: "undecided call", event: overlap(undecided("c1")), timeline: []watch.Entry{failover(-2)},
+			cause: incident.CallUndecided, confidence: incident.High, rows: []string{`the request with the id "c1" (operation "pay"`}},
 
 		// removed from a Redis that is well
 		{name: "flushed", event: overlap(nil), timeline: []watch.Entry{flushed(-2, watch.FlushAll)},

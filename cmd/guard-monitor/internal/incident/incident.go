@@ -33,6 +33,7 @@ const (
 	CommitLost      Cause = "commit_lost"      // the database has lost commits that it had acknowledged
 	DeadLetter      Cause = "dead_letter"      // messages were rejected, and wait for a decision
 	Undecided       Cause = "undecided"        // messages may have taken effect, and wait for a decision
+	CallUndecided   Cause = "call_undecided"   // calls to another service may have taken effect, and wait for a decision
 	HeartbeatSilent Cause = "heartbeat_silent" // a service reports nothing, not even that it lives
 	Unknown         Cause = "unknown"          // the evidence does not suffice for any of these
 )
@@ -40,14 +41,14 @@ const (
 // Causes are all causes.
 var Causes = []Cause{
 	Failover, Restart, Eviction, Flushed, Deleted, Partition, Overrun, DegradedPeer, Bypass, Unreachable, UnknownCommit,
-	CommitLost, DeadLetter, Undecided, HeartbeatSilent, Unknown,
+	CommitLost, DeadLetter, Undecided, CallUndecided, HeartbeatSilent, Unknown,
 }
 
 // ofDatabase reports whether the cause is about the database, wherever the lock is.
-func (c Cause) ofDatabase() bool { return c == UnknownCommit || c == CommitLost || c.ofMessages() }
+func (c Cause) ofDatabase() bool { return c == UnknownCommit || c == CommitLost || c.waits() }
 
-// ofMessages reports whether the cause is about messages that wait for a decision.
-func (c Cause) ofMessages() bool { return c == DeadLetter || c == Undecided }
+// waits reports whether the cause is about messages, or calls, that wait for a decision.
+func (c Cause) waits() bool { return c == DeadLetter || c == Undecided || c == CallUndecided }
 
 // State says where an incident stands. The set is closed.
 type State string
@@ -122,8 +123,8 @@ type Received struct {
 	Event    notify.Event `json:"event"`              // whole if the body was, else what the columns hold
 }
 
-// Severity is how urgent an incident is: critical if the outcome of some operations
-// or of messages is unknown, if the database has lost some, if operations are refused and that goes on, or if a service is silent, else
+// Severity is how urgent an incident is: critical if the outcome of some operations,
+// of messages or of calls is unknown, if the database has lost some, if operations are refused and that goes on, or if a service is silent, else
 // warning. What was critical stays so until it comes back: an alert whose labels change is
 // another alert to those who receive it.
 func (i Incident) Severity() string {
@@ -133,7 +134,7 @@ func (i Incident) Severity() string {
 	return "warning"
 }
 
-var alwaysCritical = []Cause{HeartbeatSilent, CommitLost, Undecided}
+var alwaysCritical = []Cause{HeartbeatSilent, CommitLost, Undecided, CallUndecided}
 
 // Current is what became of the operations, with those alone as refused that were refused
 // since the incident began or came back.
@@ -158,8 +159,12 @@ func (i Incident) Counts() Counts {
 func SeverityOf(ev notify.Event) string {
 	i := Incident{Effect: EffectOf(ev.Verdict, ev.Outcome, int64(ev.Count))}
 	i.Rate.add(ev.CaughtAt, i.Effect)
-	if ev.Verdict == notify.VerdictDeadLetter {
+	switch ev.Verdict {
+	case notify.VerdictDeadLetter:
 		i.Cause = ofLetter(ev)
+	case notify.VerdictUndecided:
+		i.Cause = CallUndecided
+	default:
 	}
 	return i.Severity()
 }
@@ -194,6 +199,7 @@ type Heartbeat struct {
 	ReceivedAt time.Time     `json:"received_at"` // by this host's clock
 	Record     Record        `json:"-"`           // zero: it has one engine, or knows nothing
 	Messages   Messages      `json:"-"`           // zero: it counts none
+	Calls      Calls         `json:"-"`           // zero: it counts none
 	Sender     string        `json:"-"`           // who is known to have sent it; not read from the store
 }
 

@@ -67,7 +67,8 @@ func (f Facts) beforeGrant(w window) window {
 func (f Facts) lateHolder(rows []Evidence) (Explanation, bool) {
 	key := f.Event.Key
 	for _, other := range f.Others {
-		wrote := (other.Outcome == notify.OutcomeCommitted || other.Outcome == notify.OutcomeUnknown) && other.Verdict != notify.VerdictDeadLetter
+		wrote := (other.Outcome == notify.OutcomeCommitted || other.Outcome == notify.OutcomeUnknown) &&
+			other.Verdict != notify.VerdictDeadLetter && other.Verdict != notify.VerdictUndecided
 		if other.Key != key && !slices.Contains(other.Keys, key) || other.ID == f.Event.ID || other.Verdict == notify.VerdictDegraded || !wrote ||
 			other.Owner == f.Event.Owner || !f.together(other) {
 			continue

@@ -29,7 +29,8 @@ func (n news) hear(ev notify.Event) {
 		if ev.Outcome == notify.OutcomeCommitted || ev.Outcome == notify.OutcomeUnknown {
 			n.wrote(ev)
 		}
-	case notify.VerdictOverlap, notify.VerdictUnavailable, notify.VerdictCommitLost, notify.VerdictDeadLetter:
+	case notify.VerdictOverlap, notify.VerdictUnavailable, notify.VerdictCommitLost, notify.VerdictDeadLetter,
+		notify.VerdictUndecided:
 	}
 }
 

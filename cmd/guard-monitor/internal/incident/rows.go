@@ -20,6 +20,8 @@ func (f Facts) itself() Evidence {
 		r.Lost, r.Count = f.lost(), int64(ev.Count)
 	case notify.VerdictDeadLetter:
 		r.Message, r.Count = f.letter(), int64(ev.Count)
+	case notify.VerdictUndecided:
+		r.Call = f.call()
 	case notify.VerdictDegraded, notify.VerdictUnavailable:
 	default:
 		r.Granted, r.Deadline, r.TTL = f.writable(ev.AcquiredAt), f.writable(ev.Deadline), ev.TTL

@@ -45,7 +45,7 @@ func newMetrics() metrics {
 			Help: "When the newest event was stored, before the start too; 0 if there is none.",
 		}),
 	}
-	for _, v := range []notify.Verdict{notify.VerdictOverlap, notify.VerdictLost, notify.VerdictUnknownCommit, notify.VerdictDegraded, notify.VerdictUnavailable, notify.VerdictCommitLost, notify.VerdictDeadLetter} {
+	for _, v := range []notify.Verdict{notify.VerdictOverlap, notify.VerdictLost, notify.VerdictUnknownCommit, notify.VerdictDegraded, notify.VerdictUnavailable, notify.VerdictCommitLost, notify.VerdictDeadLetter, notify.VerdictUndecided} {
 		m.events.WithLabelValues(string(v))
 	}
 	return m

@@ -137,7 +137,7 @@ func (m *Monitor) Heard(ctx context.Context, h heartbeat.Heartbeat, sender strin
 	m.metrics.heartbeats.Inc()
 	err := m.store.AddHeartbeat(ctx, incident.Heartbeat{
 		Service: h.Service, Instance: h.Instance, At: h.At, Every: h.Interval, ReceivedAt: time.Now(),
-		Record: incident.Record(h.Switch), Sender: sender, Messages: messagesOf(h.Messages),
+		Record: incident.Record(h.Switch), Sender: sender, Messages: messagesOf(h.Messages), Calls: callsOf(h.Calls),
 	})
 	if err != nil {
 		m.unheard.Warn(ctx, m.log, "heartbeat not stored", slog.String("service", text.Clip(h.Service, maxName)), slog.Any("error", err))
@@ -149,6 +149,10 @@ func messagesOf(m heartbeat.Messages) incident.Messages {
 	return incident.Messages{
 		Table: m.Table, Waiting: m.Waiting, Oldest: m.Oldest, Parked: m.Parked, Dead: m.Dead, Undecided: m.Undecided, OldestDead: m.OldestDead,
 	}
+}
+
+func callsOf(c heartbeat.Calls) incident.Calls {
+	return incident.Calls{Table: c.Table, Pending: c.Pending, Oldest: c.Oldest, Undecided: c.Undecided, OldestUndecided: c.OldestUndecided}
 }
 
 // Describe implements prometheus.Collector.

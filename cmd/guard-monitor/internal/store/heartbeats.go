@@ -12,13 +12,15 @@ import (
 // clockSet is more than what one heartbeat is stored later than the next.
 const clockSet = time.Minute
 
-// A heartbeat replaces the last one of its instance, unless that is newer. What that one has counted
-// stays if this one counts nothing.
+// A heartbeat replaces the last one of its instance, unless that is newer. The messages and the calls that
+// it has counted stay if this one counts none.
 const (
 	putHeartbeat = `
 			INSERT INTO heartbeats (service, instance, at, every, received_at, epoch, origin, target, settled, made_by, remaining, learned_at,
-				messages, waiting, oldest, parked, dead, undecided, oldest_dead, counted_at)
-			VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?5, ?12, ?13, ?14, ?15, ?16, ?17, ?18, CASE WHEN ?12 = '' THEN 0 ELSE ?5 END)
+				messages, waiting, oldest, parked, dead, undecided, oldest_dead, counted_at,
+				calls, calls_pending, calls_oldest, calls_undecided, calls_oldest_undecided, calls_at)
+			VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?5, ?12, ?13, ?14, ?15, ?16, ?17, ?18, CASE WHEN ?12 = '' THEN 0 ELSE ?5 END,
+				?19, ?20, ?21, ?22, ?23, CASE WHEN ?19 = '' THEN 0 ELSE ?5 END)
 			ON CONFLICT (service, instance) DO UPDATE SET
 				lag_before = received_at - at, at = excluded.at, every = excluded.every, received_at = excluded.received_at,
 				learned_at = CASE WHEN (epoch, target, settled) = (excluded.epoch, excluded.target, excluded.settled)
@@ -27,6 +29,8 @@ const (
 				made_by = excluded.made_by, remaining = excluded.remaining`
 	putCounted = `, messages = excluded.messages, waiting = excluded.waiting, oldest = excluded.oldest, parked = excluded.parked,
 				dead = excluded.dead, undecided = excluded.undecided, oldest_dead = excluded.oldest_dead, counted_at = excluded.counted_at`
+	putCalls = `, calls = excluded.calls, calls_pending = excluded.calls_pending, calls_oldest = excluded.calls_oldest,
+				calls_undecided = excluded.calls_undecided, calls_oldest_undecided = excluded.calls_oldest_undecided, calls_at = excluded.calls_at`
 	ifNewer = `
 			WHERE excluded.received_at >= received_at`
 )
@@ -34,14 +38,14 @@ const (
 // AddHeartbeat stores the last heartbeat of an instance. A late one does not
 // overwrite a newer one. Where those of the service are from a time to come, the
 // clock was set back since, and they are taken to be of now: none hides another. One that counts
-// no messages leaves what the last one has counted. An error may match ErrManyServices.
+// no messages, or no calls, leaves what the last one has counted. An error may match ErrManyServices.
 func (s *Store) AddHeartbeat(ctx context.Context, h incident.Heartbeat) error {
 	service, received := text.Clip(h.Service, MaxText), micros(h.ReceivedAt)
 	return s.in(ctx, "insert heartbeat", func(tx *sql.Tx) error {
 		if err := introduce(ctx, tx, service, text.Clip(h.Sender, MaxText)); err != nil {
 			return err
 		}
-		_, err := tx.ExecContext(ctx, `UPDATE heartbeats SET received_at = ?1, counted_at = min(counted_at, ?1) WHERE service = ?2 AND received_at > ?1 + ?3`,
+		_, err := tx.ExecContext(ctx, `UPDATE heartbeats SET received_at = ?1, counted_at = min(counted_at, ?1), calls_at = min(calls_at, ?1) WHERE service = ?2 AND received_at > ?1 + ?3`,
 			received, service, clockSet.Microseconds())
 		if err != nil {
 			return err
@@ -49,16 +53,27 @@ func (s *Store) AddHeartbeat(ctx context.Context, h incident.Heartbeat) error {
 		if err := addSwitch(ctx, tx, service, h); err != nil {
 			return err
 		}
-		r, m, statement := h.Record, h.Messages, putHeartbeat+ifNewer
-		if m.Table != "" {
-			statement = putHeartbeat + putCounted + ifNewer
-		}
-		_, err = tx.ExecContext(ctx, statement,
+		r, m, c := h.Record, h.Messages, h.Calls
+		_, err = tx.ExecContext(ctx, replacing(h),
 			service, text.Clip(h.Instance, MaxText), micros(h.At), h.Every.Microseconds(), received,
 			r.Epoch, text.Clip(r.From, MaxText), text.Clip(r.To, MaxText), r.Settled, text.Clip(r.By, MaxText), r.Left.Microseconds(),
-			text.Clip(m.Table, MaxText), m.Waiting, m.Oldest.Microseconds(), m.Parked, m.Dead, m.Undecided, m.OldestDead.Microseconds())
+			text.Clip(m.Table, MaxText), m.Waiting, m.Oldest.Microseconds(), m.Parked, m.Dead, m.Undecided, m.OldestDead.Microseconds(),
+			text.Clip(c.Table, MaxText), c.Pending, c.Oldest.Microseconds(), c.Undecided, c.OldestUndecided.Microseconds())
 		return err
 	})
+}
+
+// replacing returns the statement that stores a heartbeat: it replaces the counts that it has.
+func replacing(h incident.Heartbeat) string {
+	switch messages, calls := h.Messages.Table != "", h.Calls.Table != ""; {
+	case messages && calls:
+		return putHeartbeat + putCounted + putCalls + ifNewer
+	case messages:
+		return putHeartbeat + putCounted + ifNewer
+	case calls:
+		return putHeartbeat + putCalls + ifNewer
+	}
+	return putHeartbeat + ifNewer
 }
 
 // Heartbeats returns the last heartbeat of each service, of whichever instance it came, in

@@ -24,6 +24,7 @@ func (h *Handler) apiRoutes(mux *http.ServeMux) {
 		"GET clusters":         h.apiClusters,
 		"GET services":         h.apiServices,
 		"GET messages":         h.apiMessages,
+		"GET calls":            h.apiCalls,
 		"GET silences":         listing((*query).page, st.AllSilences, apiSilenceOf),
 		"GET audit":            listing((*query).page, st.AuditLines, func(l store.AuditLine) store.AuditLine { return l }),
 		"POST silences":        h.addSilence,
@@ -108,6 +109,11 @@ func (h *Handler) apiClusters(context.Context, *query, *http.Request) (any, erro
 func (h *Handler) apiMessages(ctx context.Context, _ *query, _ *http.Request) (any, error) {
 	list, err := h.messages(ctx, time.Now())
 	return apiList[apiMessages]{convert(list, apiMessagesOf)}, err
+}
+
+func (h *Handler) apiCalls(ctx context.Context, _ *query, _ *http.Request) (any, error) {
+	list, err := h.calls(ctx, time.Now())
+	return apiList[apiCalls]{convert(list, apiCallsOf)}, err
 }
 
 func (h *Handler) apiServices(ctx context.Context, q *query, _ *http.Request) (any, error) {

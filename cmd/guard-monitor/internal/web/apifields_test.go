@@ -24,6 +24,7 @@ func TestAPINames(t *testing.T) {
 	s.report(t, "orders", "1", 0, incident.Record{Epoch: 2, From: "redis", To: "sql", By: "alice", Left: time.Minute})
 	s.report(t, "orders", "2", 0, incident.Record{})
 	s.sent(t, "mail", 0, incident.Messages{Table: "shop.belay_message", Waiting: 1})
+	s.called(t, "3", 0, incident.Calls{Table: "shop.belay_pending", Pending: 1})
 	s.do(t, "POST", "/incidents/"+incidentID+"/ack", "by=bob")
 	s.do(t, "POST", "/api/v1/silences", `{"by":"bob","matchers":[{"field":"service","value":"orders"}],"duration":"90m","comment":"c"}`)
 	s.do(t, "DELETE", "/api/v1/silences/1", `{"by":"eve"}`)
@@ -41,6 +42,7 @@ func TestAPINames(t *testing.T) {
 		"services":           "service instance received_at every_seconds silent switch",
 		"services switch":    "epoch from to by settled since moves_until instances knowing behind late",
 		"messages":           "service table waiting oldest_seconds parked dead undecided oldest_dead_seconds counted_at stale",
+		"calls":              "service table pending oldest_seconds undecided oldest_undecided_seconds counted_at stale",
 		"silences":           "id matchers start end author comment ended_by active",
 		"audit":              "id at who remote action subject",
 	} {

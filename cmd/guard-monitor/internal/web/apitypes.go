@@ -171,6 +171,17 @@ func apiMessagesOf(m sentMessages) apiMessages {
 	return apiMessages{m, m.Service, m.Oldest.Seconds(), m.OldestDead.Seconds()}
 }
 
+type apiCalls struct {
+	openCalls
+	Service         string  `json:"service"`
+	Oldest          float64 `json:"oldest_seconds"`
+	OldestUndecided float64 `json:"oldest_undecided_seconds"`
+}
+
+func apiCallsOf(c openCalls) apiCalls {
+	return apiCalls{c, c.Service, c.Oldest.Seconds(), c.OldestUndecided.Seconds()}
+}
+
 type apiSilence struct {
 	incident.Silence
 	Active bool `json:"active"`

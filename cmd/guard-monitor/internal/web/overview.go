@@ -43,6 +43,8 @@ type overviewData struct {
 	Keepers   []incident.Keeper   // of the services that can switch
 	Sent      []sentMessages      // the worst first
 	Tables    int                 // of messages
+	Calls     []openCalls         // the worst first
+	CallsIn   int                 // tables of calls
 	Silent    int
 	Dead      int // letters
 	DeadKnown bool
@@ -99,6 +101,9 @@ func (h *Handler) findOverview(ctx context.Context, now time.Time) (*overviewDat
 	d.Known = len(d.Services)
 	d.Services, d.Keepers = d.Services[:min(d.Known, shownServices)], d.Keepers[:min(len(d.Keepers), shownServices)]
 	if err := h.findMessages(ctx, &d, now); err != nil {
+		return nil, err
+	}
+	if err := h.findCalls(ctx, &d, now); err != nil {
 		return nil, err
 	}
 	d.Clusters = h.health(now)

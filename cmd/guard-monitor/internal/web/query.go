@@ -21,7 +21,7 @@ import (
 const maxParameter = store.MaxText // bytes
 
 // verdicts are all verdicts, as the filters offer them.
-var verdicts = []notify.Verdict{notify.VerdictOverlap, notify.VerdictLost, notify.VerdictUnknownCommit, notify.VerdictDegraded, notify.VerdictUnavailable, notify.VerdictCommitLost, notify.VerdictDeadLetter}
+var verdicts = []notify.Verdict{notify.VerdictOverlap, notify.VerdictLost, notify.VerdictUnknownCommit, notify.VerdictDegraded, notify.VerdictUnavailable, notify.VerdictCommitLost, notify.VerdictDeadLetter, notify.VerdictUndecided}
 
 // queryError is a query parameter that cannot be right.
 type queryError struct{ name, problem string }

@@ -29,7 +29,9 @@ type sentMessages struct {
 func (m sentMessages) Late() bool { return m.Oldest >= longWait }
 
 // Shown is a number as people read it: 10000+ stands for more.
-func (m sentMessages) Shown(n int) string {
+func (m sentMessages) Shown(n int) string { return shown(n) }
+
+func shown(n int) string {
 	if n >= maxCounted {
 		return strconv.Itoa(n) + "+"
 	}

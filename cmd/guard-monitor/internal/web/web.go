@@ -70,6 +70,7 @@ type Store interface {
 	Switching(ctx context.Context) ([]incident.Heartbeat, error)
 	Switches(ctx context.Context, since time.Time) ([]incident.Switch, error)
 	Messages(ctx context.Context) ([]incident.Messages, error)
+	Calls(ctx context.Context) ([]incident.Calls, error)
 	AllSilences(ctx context.Context, p store.Page) ([]incident.Silence, error)
 	AuditLines(ctx context.Context, p store.Page) ([]store.AuditLine, error)
 

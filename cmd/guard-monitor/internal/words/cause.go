@@ -56,6 +56,9 @@ var causes = map[incident.Cause]cause{
 	incident.Undecided: {"messages may or may not have taken effect", phrase{"Message undecided", "消息待裁定"},
 		phrase{"A message was not accepted within the time in which it may be sent. It may have taken effect, and the other messages of its key wait behind it.", "消息未能在允许发送的时间内被接受。它可能已经生效，同一键的其他消息排在其后。"},
 		phrase{"Ask the called service whether it has done what the message asks for, by the message's id. If it has, run belay-messages drop ID. If it certainly has not, run belay-messages -undecided retry ID. Then find out why it did not answer in time.", "用消息 ID 向被调用的服务查询是否已执行。若已执行，运行 belay-messages drop ID；若确定没有执行，运行 belay-messages -undecided retry ID。然后查明其未及时应答的原因。"}},
+	incident.CallUndecided: {"calls to another service may or may not have taken effect", phrase{"Call undecided", "调用待裁定"},
+		phrase{"A request has called another service, and no answer came within the time in which it may call. The call may have taken effect; what the request has reserved is still held.", "请求调用了其他服务，但在允许调用的时间内没有得到应答。调用可能已经生效；请求所预留的内容仍被占用。"},
+		phrase{"Ask the other service, by the id of the call, what it has done. Write its answer into the row of belay_pending, as the runbook says, and repeat the request, which then settles it. Then find out why no answer came in time.", "用调用的 ID 向其他服务查询其处理结果。按处理手册将其应答写入 belay_pending 的对应行，然后重复该请求以完成结算。最后查明为何未及时得到应答。"}},
 	incident.HeartbeatSilent: {"the service no longer reports", phrase{"Heartbeat silent", "心跳中断"},
 		phrase{"The service reports nothing, not even that it lives.", "服务没有任何上报，连存活也不上报。"},
 		phrase{"Look whether the service runs and reaches its broker: as long as it is silent, its lock failures may go unseen.", "检查服务是否在运行并能连上消息代理：在其静默期间，锁故障可能不被察觉。"}},
@@ -68,7 +71,7 @@ var causes = map[incident.Cause]cause{
 func (l Lang) Cause(c incident.Cause) string { return l.say(causes[c].name, string(c)) }
 
 // reported are the causes that an event itself reports, or that are none: these are sure.
-var reported = []incident.Cause{incident.Unreachable, incident.UnknownCommit, incident.CommitLost, incident.DeadLetter, incident.Undecided, incident.HeartbeatSilent, incident.Unknown}
+var reported = []incident.Cause{incident.Unreachable, incident.UnknownCommit, incident.CommitLost, incident.DeadLetter, incident.Undecided, incident.CallUndecided, incident.HeartbeatSilent, incident.Unknown}
 
 // because is the cause of an incident as it ends the first line of an alert.
 func because(i *incident.Incident) string {

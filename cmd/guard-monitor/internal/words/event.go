@@ -12,7 +12,7 @@ import (
 // Event says to a person on call what an event means.
 func (l Lang) Event(ev notify.Event) string {
 	s := l.sentence("key", quote(ev.Key), "who", l.reporter(ev), "at", moment(ev.CaughtAt), "row", l.row(ev), "became", l.say(became[ev.Outcome], ""),
-		"first", l.first(ev), "n", strconv.Itoa(ev.Count), "verdict", quote(string(ev.Verdict)), "lost", l.lost(ev.Lost), "letter", l.letter(ev.Message), "others", number(int64(ev.Count-1)))
+		"first", l.first(ev), "n", strconv.Itoa(ev.Count), "verdict", quote(string(ev.Verdict)), "lost", l.lost(ev.Lost), "letter", l.letter(ev.Message), "call", l.call(ev.Call), "others", number(int64(ev.Count-1)))
 	s.happened(ev)
 	s.add(".", "。").addIf(ev.Count > 1 && !endsOutage(ev) && ev.Verdict != notify.VerdictUnavailable && ev.Verdict != notify.VerdictCommitLost && ev.Verdict != notify.VerdictDeadLetter,
 		" This happened {n} times in a burst.", "在一次突发中发生了 {n} 次。")
@@ -43,6 +43,8 @@ func (s *sentence) happened(ev notify.Event) {
 			addIf(ev.Count > 1, ", and {others} more of its topic", "，同主题另有 {others} 条").
 			addIf(ev.Key != "", "; the messages of key {key} wait until somebody decides", "；键 {key} 的消息等待人工裁定").
 			addIf(ev.Key == "", "; it waits until somebody decides", "；等待人工裁定")
+	case v == notify.VerdictUndecided:
+		s.add("Nobody knows what another service has made of {call} of {who}, noticed at {at}; it is not called again, and waits until somebody decides", "无人知道其他服务如何处理了 {who}的{call}，于 {at} 发现；不会再次调用，等待人工裁定")
 	case v == notify.VerdictDegraded && !endsOutage(ev):
 		s.add("{who} began to work without the lock at {at} because it could not be asked{first}; until it can, only the database guards the data",
 			"{who}于 {at} 因无法询问锁而开始在没有锁的情况下工作{first}；在恢复之前，仅由数据库保护数据")
@@ -79,6 +81,15 @@ func (l Lang) letter(m *notify.DeadLetter) string {
 	}
 	return l.sentence("id", quote(m.ID), "topic", quote(m.Topic), "tries", l.count(int64(m.Attempts), "time"), "stored", moment(m.StoredAt)).
 		add("Message {id} (topic {topic}, stored at {stored}, tried {tries})", "消息 {id}（主题 {topic}，存储于 {stored}，已尝试 {tries} 次）").String()
+}
+
+// call names a request whose call to another service is undecided.
+func (l Lang) call(c *notify.UndecidedCall) string {
+	if c == nil {
+		return l.of("a request", "一个请求")
+	}
+	return l.sentence("id", quote(c.ID), "operation", quote(c.Operation), "tries", l.count(int64(c.Tries), "time"), "since", moment(c.Since), "until", moment(c.Until)).
+		add("the request with the id {id} (operation {operation}, reserved at {since}, called {tries} until {until})", "请求 {id}（操作 {operation}，预留于 {since}，截至 {until} 已调用 {tries} 次）").String()
 }
 
 func endsOutage(ev notify.Event) bool {

@@ -43,6 +43,9 @@ func TestEvent(t *testing.T) {
 		"dead_letter": `Message "0199a1b2-aaaa-7e5f-8a6b-7c8d9e0f1a2b" (topic "mail", stored at 2026-11-20 09:30:07.250 UTC, tried 31 times) ` +
 			`of orders (instance orders-7d9f/1) was not accepted in time, and may have taken effect, noticed at 2026-11-21 09:30:07.250 UTC; ` +
 			`the messages of key "order:20" wait until somebody decides.`,
+		"undecided": `Nobody knows what another service has made of the request with the id "f9e8d7c6b5a493827160f5e4d3c2b1a0" (operation "pay", ` +
+			`reserved at 2026-11-20 12:30:07.250 UTC, called 4 times until 2026-11-21 08:30:07.250 UTC) of orders (instance orders-7d9f/1), ` +
+			`noticed at 2026-11-21 09:30:07.250 UTC; it is not called again, and waits until somebody decides.`,
 		"degraded": `orders (instance orders-7d9f/1) can ask the lock again, noticed at 2026-11-21 09:30:07.250 UTC; ` +
 			`without it, guarded by the database alone, first on key "order:2026-0042", operations committed: 12. ` +
 			`The lock was kept on 10.0.0.11:6379 (slot 8461).`,
@@ -154,7 +157,7 @@ func TestEventZeroEvent(t *testing.T) {
 }
 
 func FuzzEvent(f *testing.F) {
-	for _, verdict := range []string{"overlap", "lost", "unknown_commit", "degraded", "unavailable", "commit_lost", "dead_letter"} {
+	for _, verdict := range []string{"overlap", "lost", "unknown_commit", "degraded", "unavailable", "commit_lost", "dead_letter", "undecided"} {
 		b, err := example(f, verdict).MarshalJSON()
 		if err != nil {
 			f.Fatal(err)

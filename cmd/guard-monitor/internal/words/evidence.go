@@ -118,7 +118,7 @@ var (
 
 // report says what an event says that was caught at a time.
 func (l Lang) report(r incident.Report, at time.Time) string {
-	s := l.sentence("key", quote(r.Key), "service", quote(r.Service), "n", l.count(r.Count, "commit"), "lost", l.lost(r.Lost), "letter", l.letter(r.Message), "others", number(r.Count-1), "outcome", l.say(outcomes[r.Outcome], string(r.Outcome)),
+	s := l.sentence("key", quote(r.Key), "service", quote(r.Service), "n", l.count(r.Count, "commit"), "lost", l.lost(r.Lost), "letter", l.letter(r.Message), "call", l.call(r.Call), "others", number(r.Count-1), "outcome", l.say(outcomes[r.Outcome], string(r.Outcome)),
 		"granted", clock(r.Granted), "node", name(r.Place.Node), "slot", strconv.Itoa(r.Place.Slot), "entry", quote(r.Place.Entry),
 		"ttl", r.TTL.String(), "held", at.Sub(r.Granted).Round(time.Millisecond).String(),
 		"deadline", clock(r.Deadline), "late", at.Sub(r.Deadline).Round(time.Millisecond).String())
@@ -133,6 +133,8 @@ func (l Lang) report(r incident.Report, at time.Time) string {
 			addIf(!undecided, "{letter} of {service} was rejected", "{service} 的{letter}被拒绝").
 			addIf(r.Count > 1, ", and {others} more of its topic", "，同主题另有 {others} 条").
 			addIf(r.Key != "", "; the messages of key {key} wait", "；键 {key} 的消息在等待")
+	case r.Verdict == notify.VerdictUndecided:
+		s.add("nobody knows what another service has made of {call} of {service}, under key {key}", "无人知道其他服务如何处理了 {service} 的{call}，键 {key}")
 	case r.Verdict == notify.VerdictDegraded && r.Outcome == notify.OutcomeUnknown:
 		s.add("{service} began to work without the lock, since Redis could not be asked", "{service} 因无法询问 Redis 而开始在没有锁的情况下工作")
 	case r.Verdict == notify.VerdictDegraded:

@@ -104,6 +104,9 @@ func sampleEvidence() (list []incident.Evidence) {
 	late := &notify.DeadLetter{ID: "m-1", Topic: `mail "x"`, StoredAt: at.Add(-25 * time.Hour), Attempts: 1, Undecided: true}
 	say(incident.Report{Verdict: notify.VerdictDeadLetter, Service: "orders", Key: "order:1", Count: 1, Message: late})
 	say(incident.Report{Verdict: notify.VerdictDeadLetter, Service: "orders", Count: 3})
+	open := &notify.UndecidedCall{ID: "c-1", Operation: "pay", Since: at.Add(-25 * time.Hour), Until: at.Add(-5 * time.Hour), Tries: 1}
+	say(incident.Report{Verdict: notify.VerdictUndecided, Service: "orders", Key: "once:pay:1", Call: open})
+	say(incident.Report{Verdict: notify.VerdictUndecided, Service: "orders", Key: "once:pay:1"})
 	report.Granted, report.Deadline, report.TTL = at.Add(-65250*time.Millisecond), at.Add(-time.Second), 30*time.Second
 	report.Outcome, report.Place = notify.OutcomeRefused, notify.Place{Slot: -1, Entry: "shop:1"}
 	for report.Loss = range losses {
@@ -121,7 +124,7 @@ func sampleEvents() (list []notify.Event) {
 		Service: "orders", Instance: "orders-1", Key: "order:1", Table: "orders", Index: []string{"shop 2", "no"}, Owner: "a:1", Token: 7, Count: 3, TTL: 10 * time.Second,
 		AcquiredAt: at.Add(-time.Second), CaughtAt: at, Place: notify.Place{Node: "h:1", Slot: 5}, Versions: &notify.Versions{Expected: 3, Found: 4},
 	}
-	for _, ev.Verdict = range []notify.Verdict{notify.VerdictOverlap, notify.VerdictLost, notify.VerdictUnknownCommit, notify.VerdictDegraded, notify.VerdictUnavailable, notify.VerdictCommitLost, notify.VerdictDeadLetter, "new2"} {
+	for _, ev.Verdict = range []notify.Verdict{notify.VerdictOverlap, notify.VerdictLost, notify.VerdictUnknownCommit, notify.VerdictDegraded, notify.VerdictUnavailable, notify.VerdictCommitLost, notify.VerdictDeadLetter, notify.VerdictUndecided, "new2"} {
 		for _, ev.Outcome = range []notify.Outcome{notify.OutcomeCommitted, notify.OutcomeRefused, notify.OutcomeUnknown} {
 			list = append(list, ev)
 		}
