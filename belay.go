@@ -76,7 +76,8 @@ type Config struct {
 	// relay.Migrate creates the tables.
 	Messages []relay.Route
 	// Calls is set by a service that uses guard.Call: Open creates the table belay_pending if it is
-	// missing, and Doctor checks it. Set Once, too.
+	// missing, Doctor checks it, each undecided request is an event, and heartbeats count what is
+	// pending. Set Once, too.
 	Calls bool
 	// Logger is for what can't be returned. Defaults to slog.Default().
 	Logger *slog.Logger
@@ -169,6 +170,7 @@ func Open(ctx context.Context, cfg Config) (_ *Belay, err error) {
 	}
 	g := cfg.Guard
 	g.Service, g.Publisher, g.Logger = cfg.Service, cfg.Publisher, cfg.Logger
+	g.Calls = g.Calls || cfg.Calls
 	b.Guard, err = guard.New(cfg.DB, b.Locker, g)
 	if err != nil {
 		return nil, err
@@ -242,7 +244,7 @@ func (b *Belay) openPublisher(ctx context.Context, cfg *Config) error {
 	}
 	b.Outbox, err = outbox.New(cfg.DB, outbox.Config{
 		Name: cfg.Name, Service: cfg.Service, Instance: cfg.Guard.Instance, Relay: to, Logger: cfg.Logger,
-		Switch: switchOf(cfg.Engine), Messages: messagesOf(*cfg),
+		Switch: switchOf(cfg.Engine), Messages: messagesOf(*cfg), Calls: callsOf(*cfg),
 	})
 	if err != nil {
 		return err

@@ -237,6 +237,7 @@ func (o *callout) look(held context.Context, keys *keySet) (*answering, error) {
 	case s.Lease > 0:
 		return nil, o.claiming().busy(errors.New("a process may be calling"))
 	case s.Until <= 0:
+		o.guard.calls.report(held, pending.Listed{Request: o.sum, Operation: o.request.Operation, Since: s.Since, Last: s.Last, Tries: s.Tries})
 		return nil, &PendingError{Undecided: true}
 	case keys.without() != nil:
 		return nil, fmt.Errorf("%w: the call of another process is not taken over without the lock: %w", ErrUnavailable, keys.without())

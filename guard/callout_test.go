@@ -15,6 +15,9 @@ import (
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/guard/guardtest"
 	"github.com/belaygo/belay/internal/testwait"
+	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/memlock"
+	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/once"
 )
 
@@ -332,8 +335,48 @@ func TestUndecided(t *testing.T) {
 				e.t.Errorf("the error is %+v, want that it is undecided", p)
 			}
 		}
+		ev := e.wantEvent(notify.VerdictUndecided, notify.OutcomeUnknown, printed("a").Key())
+		if c := ev.Call; c == nil || !e.ids[c.ID] || c.Operation != "take" || c.Tries != 1 || c.Since.IsZero() {
+			e.t.Errorf("the event has the call %+v", c)
+		}
+		_, err = e.runBy(e.Peer(e.t, e.db), "a", 5) // another process
+		wantIs(e.t, err, guard.ErrPending)
+		if all := e.Events.All(); len(all) != 2 || all[1].ID != ev.ID {
+			e.t.Errorf("events are %+v, want one, of the same id from each process", all)
+		}
 		if open := e.pending(); e.calls != 1 || len(open) != 1 || !open[0].Undecided {
 			e.t.Errorf("%d calls, pending are %+v; want 1 and one undecided", e.calls, open)
+		}
+	})
+}
+
+// TestUndecidedIsFound: a request that nobody repeats is reported, too.
+func TestUndecidedIsFound(t *testing.T) {
+	t.Parallel()
+	withCalls(t, func(e *paying) {
+		e.cut = errors.New("no answer")
+		for _, id := range []string{"a", "b", "c"} {
+			_, err := e.run(id, 5)
+			wantIs(e.t, err, guard.ErrPending)
+		}
+		var requests [][]byte
+		wantNil(e.t, e.db.Table("belay_pending").Pluck("request", &requests).Error)
+		wantNil(e.t, e.db.Exec("UPDATE belay_pending SET answered = 1 WHERE request = ?", requests[0]).Error)
+		wantNil(e.t, e.db.Exec("UPDATE belay_pending SET until_ms = 1 WHERE request IN ?", requests[:2]).Error)
+		locker, err := lock.New(memlock.New(), lock.Config{})
+		wantNil(e.t, err)
+		g, err := guard.New(e.db, locker, guard.Config{Service: "looks", Publisher: &e.Events, Calls: true})
+		wantNil(e.t, err)
+		testwait.Until(e.t, "an undecided request is reported", func() bool { return len(e.Events.All()) > 0 })
+		wantNil(e.t, errors.Join(g.Close(bg), locker.Close(bg)))
+		key := ""
+		for _, p := range e.pending() {
+			if p.Undecided {
+				key = p.Key
+			}
+		}
+		if ev := e.wantEvent(notify.VerdictUndecided, notify.OutcomeUnknown, key); ev.Call == nil || !e.ids[ev.Call.ID] || ev.Call.Tries != 1 {
+			e.t.Errorf("the event is %+v", ev)
 		}
 	})
 }

@@ -64,6 +64,10 @@ type Config struct {
 	// that still run without the lock, each. They do not end with the caller's
 	// context. Default 5 s.
 	EndTimeout time.Duration
+	// Calls makes the Guard look for requests of Call that became undecided, once a minute, and
+	// publish an event for each. Otherwise the event comes with the next repeat of the request. The table
+	// belay_pending must be there. Default false.
+	Calls bool
 	// Name tells several Guards of one process apart in metrics. Default:
 	// "guard".
 	Name string

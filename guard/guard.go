@@ -26,6 +26,7 @@ type Guard struct {
 	layer    *firstLayer
 	crews    *crews
 	canary   *canary
+	calls    *undecided
 	metrics  *metrics
 	halt     context.CancelFunc // of what runs between operations
 }
@@ -69,6 +70,7 @@ func New(db *gorm.DB, locker *lock.Locker, cfg Config) (*Guard, error) {
 		halt:    halt,
 	}
 	g.policy.Store(int64(cfg.OnUnavailable))
+	g.calls = newUndecided(ctx, db, r, running)
 	return g, nil
 }
 

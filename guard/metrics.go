@@ -87,7 +87,7 @@ func newMetrics(name string) *metrics {
 		m.calls.WithLabelValues(result)
 	}
 	m.done = m.outcomes.WithLabelValues(string(resultDone))
-	for _, v := range []notify.Verdict{notify.VerdictOverlap, notify.VerdictLost, notify.VerdictUnknownCommit, notify.VerdictDegraded, notify.VerdictUnavailable, notify.VerdictCommitLost} {
+	for _, v := range []notify.Verdict{notify.VerdictOverlap, notify.VerdictLost, notify.VerdictUnknownCommit, notify.VerdictDegraded, notify.VerdictUnavailable, notify.VerdictCommitLost, notify.VerdictUndecided} {
 		m.events.WithLabelValues(string(v))
 	}
 	return m
