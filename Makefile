@@ -45,7 +45,7 @@ nightly: ## make test-all, and the long forms: the searches, 10 minutes of chaos
 	@PKG=./internal/model scripts/part
 	@BELAY_SIMDB=10000 ON=postgres PKG=./internal/sim/simdb RUN=TestAsRealServers scripts/part
 	@BELAY_SQL_ORACLE=40000 ON=postgres PKG=./guard RUN=TestSQLOracle scripts/part
-	@BELAY_MEET=14 ON=postgres PKG=./guard RUN='TestMeet$$' scripts/part
+	@BELAY_MEET=15 ON=postgres PKG=./guard RUN='TestMeet$$' scripts/part
 	@BELAY_CREWS=5000 PKG=./guard RUN=TestCombineIsLikeOneByOne scripts/part
 	@$(MAKE) --no-print-directory sim SIM=10m
 	@$(MAKE) --no-print-directory failpoints

@@ -19,6 +19,7 @@ import (
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/notify"
+	"github.com/belaygo/belay/once"
 )
 
 // What a call can be made of, in the order of the table in docs/guide.md. Each call inserts an order.
@@ -26,6 +27,7 @@ const (
 	viaDo = 1 << iota // begins the call, in place of Apply
 	viaSQL
 	viaOnce
+	viaCall
 	withNested // inside an operation under its key
 	withWait
 	withRetries
@@ -41,7 +43,7 @@ const (
 )
 
 var featureNames = [features]string{
-	"Do", "SQL", "Once", "nested", "Wait", "Retries", "Also", "Protects", "For", "Remember", "Combine", "Update", "Send", "DBOnly",
+	"Do", "SQL", "Once", "Call", "nested", "Wait", "Retries", "Also", "Protects", "For", "Remember", "Combine", "Update", "Send", "DBOnly",
 }
 
 // A meeting is a call made of some features.
@@ -68,12 +70,15 @@ func (m meeting) String() string {
 
 // impossible reports whether no program can be written with both.
 func (m meeting) impossible() bool {
-	return m.has(viaDo, viaOnce) || m.has(viaDo, viaSQL) || m.has(withNested, withDegraded) // an operation that runs is not without its lock
+	calls := m.has(viaCall) && (m.has(viaDo) || m.has(viaSQL) || m.has(viaOnce))
+	return calls || m.has(viaDo, viaOnce) || m.has(viaDo, viaSQL) || m.has(withNested, withDegraded) // an operation that runs is not without its lock
 }
 
 // refusal returns what the error of a refused call says, "" if the call is promised.
 func (m meeting) refusal() string {
 	switch {
+	case m.has(viaCall) && (m.has(withCombine) || m.has(withServes) || m.has(withProtects) || m.has(withRemember)):
+		return "Combine, For, Protects and Remember are not for it"
 	case m.has(viaOnce, withServes):
 		return "one operation serves one"
 	case m.has(viaOnce, withProtects):
@@ -82,7 +87,7 @@ func (m meeting) refusal() string {
 		return "Remember with several keys"
 	case m.has(withCombine) && (m.has(viaOnce) || m.has(viaSQL) || m.has(viaDo)):
 		return "Combine"
-	case m.has(withNested) && (m.has(viaOnce) || m.has(withServes)):
+	case m.has(withNested) && (m.has(viaOnce) || m.has(viaCall) || m.has(withServes)):
 		return "Do inside an operation"
 	case m.has(withDegraded, withAlso) && !m.has(withUpdates):
 		return "would guard what was written"
@@ -95,7 +100,7 @@ func (m meeting) refusal() string {
 // judged reports whether a repeat is known by its row, or by its request. A row that is inserted by SQL has to be
 // named.
 func (m meeting) judged() bool {
-	return !m.has(viaSQL) || m.has(withProtects) || m.has(viaOnce) || m.has(withServes)
+	return !m.has(viaSQL) || m.has(withProtects) || m.has(viaOnce) || m.has(viaCall) || m.has(withServes)
 }
 
 // A meeter makes the calls of one meeting.
@@ -135,6 +140,8 @@ func (m *meeter) begin(ctx context.Context, key string) (replayed bool, err erro
 		return a.Replayed, err
 	}
 	switch {
+	case m.has(viaCall):
+		return answered(m.inTheMiddle().Run(ctx, m.guard, printed(m.id, m.id), m.id, m.options()...))
 	case m.has(viaOnce, viaSQL):
 		return answered(guard.OnceSQL(ctx, m.guard, r, func(ctx context.Context, tx *sql.Tx) (string, error) { return "of " + m.id, m.bySQL(ctx, tx) }, m.options()...))
 	case m.has(viaOnce):
@@ -145,6 +152,34 @@ func (m *meeter) begin(ctx context.Context, key string) (replayed bool, err erro
 		return false, m.guard.Do(ctx, key, byGorm, m.options()...)
 	}
 	return false, m.guard.Apply(ctx, key, m.change(), m.options()...)
+}
+
+// inTheMiddle returns the call between two transactions, which both write each protected row.
+func (m *meeter) inTheMiddle() guard.Call[string, string, string] {
+	moves := func(ctx context.Context, tx *gorm.DB, n int) error {
+		if !m.has(withUpdates) {
+			return nil
+		}
+		return guard.Update(&Stock{ID: m.stock}, func(s *Stock) error { s.Left += n; return nil }).Run(ctx, tx)
+	}
+	return guard.Call[string, string, string]{
+		Name: "take",
+		Reserve: func(ctx context.Context, tx *gorm.DB, _ string) error {
+			if err := moves(ctx, tx, -2); err != nil || !m.fails {
+				return err
+			}
+			return errFails
+		},
+		Do: func(_ context.Context, _, in string) (string, error) { return "of " + in, nil },
+		Settle: func(ctx context.Context, tx *gorm.DB, _ string, o guard.Outcome[string]) (string, error) {
+			err := errors.Join(guard.Insert(&Order{No: m.id}).Run(ctx, tx), moves(ctx, tx, 1))
+			if err == nil && m.has(withSends) {
+				err = send(m.id).Run(ctx, tx)
+			}
+			return o.Value, err
+		},
+		Until: time.Hour,
+	}
 }
 
 // change is made anew for each call, as a call fills its rows.
@@ -203,7 +238,7 @@ func (m *meeter) options() (opts []guard.Option) {
 }
 
 // TestMeet: every two features of a call, and every three, are refused together, or keep what they promise:
-// a call that fails has no effect, of callers at the same time one takes effect, and of repeats none. BELAY_MEET=14 tries all combinations.
+// a call that fails has no effect, of callers at the same time one takes effect, and of repeats none. BELAY_MEET=15 tries all combinations.
 func TestMeet(t *testing.T) {
 	t.Parallel()
 	together := 3
@@ -213,6 +248,7 @@ func TestMeet(t *testing.T) {
 		wantNil(t, err)
 	}
 	withOnce(t, func(e *env) {
+		wantNil(e.t, once.MigrateCalls(bg, e.db))
 		tried, refused := 0, 0
 		for m := range meeting(1 << features) {
 			if bits.OnesCount(uint(m)) > together || m.impossible() {
@@ -298,9 +334,9 @@ func (m *meeter) repeat() {
 	replayed, err := m.call()
 	switch {
 	case !m.judged() && isUnique(err):
-	case m.has(viaOnce) && (!replayed || err != nil):
+	case (m.has(viaOnce) || m.has(viaCall)) && (!replayed || err != nil):
 		m.t.Errorf("%v: the repeat: replayed %v, %v", m.meeting, replayed, err)
-	case !m.has(viaOnce) && !errors.Is(err, guard.ErrDuplicate):
+	case !m.has(viaOnce) && !m.has(viaCall) && !errors.Is(err, guard.ErrDuplicate):
 		m.t.Errorf("%v: the repeat: %v, want ErrDuplicate", m.meeting, err)
 	}
 }
