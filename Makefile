@@ -61,9 +61,10 @@ cover: ## all tests, and how much of each package they reach; cover.out for go t
 	@awk -f scripts/lib/cover.awk cover.out
 
 .PHONY: e2e
-e2e: ## the end-to-end cases: real servers, real processes, real faults; 10,000 sales through two services: BELAY_E2E_SEED=7 repeats one
+e2e: ## the end-to-end cases: real servers, real processes, real faults; 10,000 sales through two services, 2,000 payments: BELAY_E2E_SEED=7 repeats one
 	@scripts/test -C cmd/guard-monitor -count=1 -v ./internal/e2e | $(said)
 	@BELAY_E2E=$(or $(BELAY_E2E),10000) scripts/test --with postgres -C examples -count=1 -v -timeout 1h -run TestTwoServices ./internal/e2e | $(said)
+	@BELAY_PAYMENTS=$(or $(BELAY_PAYMENTS),2000) scripts/test --with postgres -C examples -count=1 -v -timeout 1h -run TestPayments ./internal/payments | $(said)
 
 # Databases of several servers; see internal/chaos/bed_test.go.
 beds := galera behind semisync standby pgbouncer group multi
