@@ -12,6 +12,7 @@ import (
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/internal/dbtx"
 	"github.com/belaygo/belay/internal/dbtx/dialect"
+	"github.com/belaygo/belay/internal/fail"
 	"github.com/belaygo/belay/internal/pending"
 	"github.com/belaygo/belay/internal/sqldb"
 )
@@ -37,6 +38,7 @@ func (r *reserving) claim(t *dbtx.Tx, h held) error {
 	case err != nil:
 		return pending.Explain(err)
 	}
+	fail.Point("guard/pending")
 	return o.vacant(t.Context(), "belay_once", r.row)
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/belaygo/belay/internal/claim"
 	"github.com/belaygo/belay/internal/dbtx"
+	"github.com/belaygo/belay/internal/fail"
 	"github.com/belaygo/belay/internal/pending"
 	"github.com/belaygo/belay/internal/rowversion"
 	"github.com/belaygo/belay/internal/sqldb"
@@ -251,6 +252,7 @@ func (o *callout) look(held context.Context, keys *keySet) (*answering, error) {
 	case err != nil:
 		return nil, &PendingError{Err: err}
 	}
+	fail.Point("guard/taken-over")
 	o.attempt = mine
 	o.open.Tries++
 	return nil, nil
@@ -266,7 +268,9 @@ func (o *callout) call(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
+	fail.Point("guard/before-call")
 	result, err := o.do(ctx, o.request.Downstream(o.name))
+	fail.Point("guard/called")
 	if err == nil {
 		o.result = &result
 		return nil
@@ -291,6 +295,7 @@ func (o *callout) returned(ctx context.Context, err error) error {
 		if failed := pending.GiveBack(ctx, o.db, o.sum, o.attempt); failed != nil && !errors.Is(failed, pending.ErrTaken) {
 			o.guard.cfg.Logger.Warn("give a pending call back", "request", o.request.Key(), "error", failed)
 		}
+		fail.Point("guard/given-back")
 	}
 	return &PendingError{Err: err}
 }
@@ -311,6 +316,7 @@ func (o *callout) store(ctx context.Context) {
 		o.guard.cfg.Logger.Error("the result of a call could not be stored: a repeat calls again, with the same id",
 			"request", o.request.Key(), "error", err)
 	}
+	fail.Point("guard/result-stored")
 }
 
 // finish settles the result, in transaction 2: under the lock h, or under one of its own if that is nil.
@@ -321,6 +327,7 @@ func (o *callout) finish(ctx context.Context, h *holding) (*answering, error) {
 		}); err != nil {
 			return nil, false, err
 		}
+		fail.Point("guard/unpended")
 		v, err := o.settle(ctx, tx, *o.result)
 		if _, refused := errors.AsType[*refusedError](err); refused {
 			err = fmt.Errorf("%w: Settle cannot refuse: the other service has acted", errCall)

@@ -22,5 +22,10 @@
 // refusal may also die between its two transactions (guard/refusing). The request is made
 // again three times, by two processes: all answers are equal.
 //
+// A payment is a guard.Call, and its situations are the rows of its crash table: before and behind each of
+// its two COMMITs, in its call, with either COMMIT or its answer lost, after an answer that is not settled,
+// with the lock lost, overtaken, and later than Until. After the death the rows of belay_pending and the calls that the
+// provider has seen are those of the table, and at the end all calls have had one id.
+//
 // make failpoints runs all situations on all databases.
 package failpoints

@@ -56,6 +56,8 @@ func (s *situation) from(limit, point string) bool {
 // statements it is the last write.
 func (s *situation) passed(point string, op operation) int {
 	switch {
+	case s.call != nil:
+		return max(s.call.nth[point], 1)
 	case op == s.refuses, passing[point] != nil && !slices.Contains(passing[point], op):
 		return 0
 	case point == "dbtx/inserted":

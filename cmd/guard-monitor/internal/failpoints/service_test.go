@@ -71,6 +71,7 @@ type serviceRole struct {
 	DBOnly            bool // without the lock if Redis does not answer
 	Hold              bool // say "stands" before the first write, and wait for a line
 	Carry             bool // wait until the outbox is empty, close everything, and say "closed"
+	Call              callRole
 }
 
 const (
@@ -122,6 +123,8 @@ func (r *serviceRole) run(ctx context.Context) error {
 				r.gather(ctx, g, locker)
 			case request, refusal:
 				r.serve(ctx, g)
+			case payment:
+				r.pay(ctx, g, box)
 			default:
 				r.call(ctx, g)
 			}
@@ -219,9 +222,14 @@ func (r *serviceRole) stand(ctx context.Context) error {
 func outcome(err error) string {
 	var i *guard.InterceptionError
 	var conflict *dbguard.ConflictError
+	pending, _ := errors.AsType[*guard.PendingError](err)
 	switch {
 	case err == nil:
 		return "done"
+	case pending != nil && pending.Undecided:
+		return "undecided"
+	case pending != nil:
+		return "pending: " + err.Error()
 	case errors.As(err, &i):
 		return "intercepted " + i.Event.ID
 	case errors.Is(err, guard.ErrDuplicate), errors.Is(err, guard.ErrStale):

@@ -22,6 +22,21 @@ var plays = map[string]func(*trial){
 	"unknown commit":             (*trial).unknown,
 	"late commit under a rival":  (*trial).lateUnderRival,
 	"without the lock":           (*trial).withoutLock,
+
+	"call, reserving":                  (*trial).alone,
+	"call, settling":                   (*trial).alone,
+	"call, refused":                    (*trial).alone,
+	"call, undecided":                  (*trial).alone,
+	"call, not answered":               (*trial).notAnswered,
+	"call, not settled":                (*trial).notSettled,
+	"call, refused and not settled":    (*trial).notSettled,
+	"call, taken over":                 (*trial).takenOver,
+	"call, lock lost":                  (*trial).lostInCall,
+	"call, overtaken":                  (*trial).overtakenInCall,
+	"call, commit of reservation lost": (*trial).commitOfReservation,
+	"call, answer to reservation lost": (*trial).answerToReservation,
+	"call, commit of settlement lost":  (*trial).commitOfSettlement,
+	"call, answer to settlement lost":  (*trial).answerToSettlement,
 }
 
 func (c *trial) alone() { c.victim(c.role()) }

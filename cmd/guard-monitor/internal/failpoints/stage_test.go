@@ -62,7 +62,7 @@ func TestFailpoints(t *testing.T) {
 	}
 	t.Run("deaths", func(t *testing.T) {
 		for _, on := range databases {
-			for _, at := range situations {
+			for _, at := range slices.Concat(situations, calls) {
 				s.playAll(t, on, at)
 			}
 		}
@@ -121,7 +121,7 @@ func chosen(point string) bool {
 
 // shortened reports whether the form for each change leaves a death out.
 func shortened(at situation, do operation) bool {
-	return os.Getenv(whatVariable) == "ci" && (do != custom && do != request || at.name != "alone" && at.name != "overlap")
+	return os.Getenv(whatVariable) == "ci" && at.name != "call, settling" && (do != custom && do != request || at.name != "alone" && at.name != "overlap")
 }
 
 func setUp(t *testing.T) *stage {
@@ -205,5 +205,5 @@ func newEvent(service, key string) notify.Event {
 }
 
 func migrate(ctx context.Context, db *gorm.DB) error {
-	return errors.Join(outbox.Migrate(ctx, db), once.Migrate(ctx, db))
+	return errors.Join(outbox.Migrate(ctx, db), once.Migrate(ctx, db), once.MigrateCalls(ctx, db))
 }

@@ -42,7 +42,7 @@ func newTrial(t *testing.T, s *stage, on string, at situation, point string, do 
 	t.Helper()
 	c := &trial{T: t, stage: s, situation: at, point: point, do: do, key: teststack.Key(t, string(do)), left: make(map[string][]string)}
 	c.dsn, c.db = database(t, on)
-	for _, model := range []any{&Order{}, &Stock{}, &Note{}} {
+	for _, model := range []any{&Order{}, &Stock{}, &Note{}, &Charge{}} {
 		if err := c.db.Migrator().CreateTable(model); err != nil {
 			t.Fatal(err)
 		}
@@ -61,6 +61,7 @@ func newTrial(t *testing.T, s *stage, on string, at situation, point string, do 
 func (c *trial) run() {
 	plays[c.name](c)
 	c.awaitDeath(c.dead)
+	c.pending()
 	c.lockExpires()
 	if slices.Contains(inherited, c.point) {
 		c.awaitDeath(c.start("second victim", c.point, c.role()))
@@ -70,6 +71,7 @@ func (c *trial) run() {
 	c.answeredEarly()
 	c.repeated()
 	c.rows()
+	c.charged()
 	c.events(reported)
 	for _, key := range c.keys() {
 		owners := c.redis.HKeys(c.Context(), key).Val()
@@ -86,6 +88,8 @@ func (c *trial) keys() []string {
 		return []string{c.key, c.role().Other}
 	case request, refusal:
 		return []string{requested(c.key).Key(), c.key}
+	case payment:
+		return []string{requested(c.key).Key(), c.key, c.role().Other}
 	}
 	return []string{c.key}
 }
@@ -121,9 +125,9 @@ func (c *trial) repeated() {
 	for _, runs := range []int{2, 1} {
 		role.Runs = runs
 		survivor := c.start("survivor", "", role)
-		want := slices.Repeat([]string{"repeat"}, runs*calls)
+		want := slices.Repeat([]string{c.again()}, runs*calls)
 		for n := range calls - before {
-			want[n] = "done"
+			want[n] = c.anew()
 		}
 		got := survivor.await("ended", len(want))
 		if slices.Sort(got[:calls]); !slices.Equal(got, want) {
@@ -132,12 +136,12 @@ func (c *trial) repeated() {
 		survivor.await("closed", 1)
 		answers = append(answers, survivor.answers()...)
 		before = calls
-		if c.do != request && c.do != refusal {
+		if c.do != request && c.do != refusal && c.do != payment {
 			break
 		}
 	}
 	answers = append(answers, c.dead.answers()...)
-	if given := slices.Compact(slices.Clone(answers)); len(given) > 1 || len(given) == 0 && (c.do == request || c.do == refusal) {
+	if given := slices.Compact(slices.Clone(answers)); len(given) > 1 || len(given) == 0 && (c.do == request || c.do == refusal || c.do == payment && !c.call.undecided) {
 		c.Errorf("the answers are %q", answers)
 	}
 }
@@ -200,7 +204,7 @@ func (c *trial) heirEnds() (events int) {
 func (c *trial) role() serviceRole {
 	return serviceRole{
 		DSN: c.dsn, BoxDSN: c.dsn, AMQP: c.amqp, Redis: c.addrs, Key: c.key, Other: c.key + ":other", Do: c.do, TTL: shortTTL, Runs: 1,
-		Remember: c.name == "remembered", Forget: c.name == "repeat",
+		Remember: c.name == "remembered", Forget: c.name == "repeat", Call: c.call.role(),
 	}
 }
 
@@ -276,7 +280,15 @@ func (c *trial) rows() {
 	want := map[operation]effect{
 		insert: {1, 0, 0, 1, 0}, update: {0, 0, 1, 2, 0}, custom: {1, 1, 1, 2, 0},
 		transfer: {0, 0, 1, 2, 1}, crew: {crewSize, 0, crewSize, 1 + crewSize, 0}, requests: {0, 0, crewSize, 1 + crewSize, 0}, request: {0, 0, 1, 2, 0}, refusal: {0, 0, 0, 1, 0},
+		payment: {0, 0, 1, 2, 1},
 	}[c.do]
+	switch {
+	case c.call == nil:
+	case c.call.undecided: // reserved
+		want.moved = 0
+	case c.call.refuses: // and given back
+		want = effect{version: 3}
+	}
 	if got := (effect{orders, notes, inStock - int64(stock.Left), int64(stock.Version), int64(other.Left)}); got != want {
 		c.Errorf("orders, notes, sold, version and moved are %v, want %v", got, want)
 	}
