@@ -13,6 +13,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/internal/dbtx"
+	"github.com/belaygo/belay/internal/fail"
 	"github.com/belaygo/belay/internal/message"
 )
 
@@ -119,6 +120,7 @@ func (s sending) run(ctx context.Context, t *dbtx.Tx, tx *gorm.DB) error {
 		from.drop(rows)
 		return err
 	}
+	fail.Point("guard/message-stored")
 	return nil
 }
 

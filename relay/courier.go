@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/internal/background"
+	"github.com/belaygo/belay/internal/fail"
 )
 
 // errLate is the reason of a message that may not be sent any more.
@@ -72,7 +73,12 @@ func (c courier) send(ctx context.Context, r row) error {
 		return fmt.Errorf("%w: it was not accepted within %v", errLate, route.Until)
 	}
 	defer c.watch(r, route.Timeout)()
-	return background.Do(c.cfg.Logger, "send a message", func() error { return plain(route.send(ctx, r.msg)) })
+	return background.Do(c.cfg.Logger, "send a message", func() error {
+		fail.Point("relay/before-send")
+		err := plain(route.send(ctx, r.msg))
+		fail.Point("relay/sent")
+		return err
+	})
 }
 
 // A plainError is an error of a route by its class and its text.

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/belaygo/belay/internal/fail"
 	"github.com/belaygo/belay/internal/message"
 )
 
@@ -102,6 +103,7 @@ func (l *lanes) keep(ctx context.Context, lost func(lane int)) (free []int, exce
 	if _, err := l.table.exec(ctx, "UPDATE belay_lane SET until_ms = {now} + ?, term = term + 1 WHERE owner = ?", l.lease.Milliseconds(), l.table.owner); err != nil {
 		return nil, 0, err
 	}
+	fail.Point("relay/renewed")
 	relays, all, err := l.table.leases(ctx)
 	if err != nil {
 		return nil, 0, err
@@ -138,6 +140,7 @@ func (l *lanes) take(ctx context.Context, lane int) error {
 	n, err := l.table.exec(ctx, "UPDATE belay_lane SET owner = ?, until_ms = {now} + ?, term = term + 1 WHERE lane = ? AND NOT (until_ms BETWEEN {now} + 1 AND {now} + ?)",
 		l.table.owner, l.lease.Milliseconds(), lane, longest.Milliseconds())
 	if err == nil && n == 1 {
+		fail.Point("relay/lane-taken")
 		l.set(lane, at)
 	}
 	return err

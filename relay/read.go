@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/belaygo/belay/internal/fail"
 	"github.com/belaygo/belay/internal/message"
 )
 
@@ -51,6 +52,7 @@ func (l *loop) readLanes(lanes []int) error {
 	if err := l.table.beat(ctx, l.lanes.lease); err != nil {
 		return err
 	}
+	fail.Point("relay/read")
 	l.worked = began
 	l.schedule(began)
 	l.take(rows, wants, cut)

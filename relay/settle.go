@@ -10,6 +10,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"github.com/belaygo/belay/internal/fail"
 	"github.com/belaygo/belay/internal/message"
 	"github.com/belaygo/belay/internal/sqldb"
 )
@@ -173,6 +174,7 @@ func (t table) settle(ctx context.Context, id string, d decision) error {
 	if n == 0 {
 		return ErrNotWaiting
 	}
+	fail.Point("relay/settling")
 	_, err = t.exec(ctx, d.unpark, sum, id)
 	return err
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"github.com/belaygo/belay/internal/fail"
 )
 
 // write writes the results. Rows stay in hand until that has succeeded, and a key is not sent before
@@ -53,6 +55,7 @@ func (l *loop) removeRows(limit time.Duration, rows []row) error {
 	if err := l.table.remove(ctx, rows); err != nil {
 		return err
 	}
+	fail.Point("relay/deleted")
 	l.window.release(rows...)
 	if err := l.unpark(ctx, rows); err != nil {
 		l.cfg.Logger.Debug("keys are still parked", "error", err) // clean unparks them
@@ -83,6 +86,7 @@ func (l *loop) park() error {
 		err := l.table.park(ctx, part)
 		var dead map[string]bool
 		if err == nil {
+			fail.Point("relay/parked")
 			dead, err = l.table.parkedDead(ctx, part)
 		}
 		cancel()

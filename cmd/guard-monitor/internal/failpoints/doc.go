@@ -27,5 +27,9 @@
 // with the lock lost, overtaken, and later than Until. After the death the rows of belay_pending and the calls that the
 // provider has seen are those of the table, and at the end all calls have had one id.
 //
+// A relay dies at each step between the lease of a lane and the deletion of what was sent, and so does the
+// command that decides a dead letter. Its messages go to an inbox. Each has arrived once at the end, in
+// the order in which they were sent, and the message of an operation that was rolled back has not.
+//
 // make failpoints runs all situations on all databases.
 package failpoints

@@ -18,6 +18,7 @@ func (s *situation) played() []operation {
 var writes = map[operation]struct{ inserted, updated, executed int }{
 	insert:   {1, 0, 1},
 	update:   {0, 1, 2},
+	sending:  {0, 1, 0},
 	custom:   {1, 1, 4},
 	transfer: {0, 2, 4},
 	crew:     {1, 1, 0},

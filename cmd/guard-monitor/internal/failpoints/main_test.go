@@ -35,5 +35,8 @@ func play(text string) error {
 	if r.Monitor != nil {
 		return r.Monitor.run(context.Background())
 	}
+	if r.Relay != nil {
+		return r.Relay.run(context.Background())
+	}
 	return r.Service.run(context.Background())
 }

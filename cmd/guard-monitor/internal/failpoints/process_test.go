@@ -22,6 +22,7 @@ const roleVariable = "BELAY_FAILPOINTS_ROLE"
 type role struct {
 	Monitor *monitorRole
 	Service *serviceRole
+	Relay   *relayRole
 }
 
 // process is a running role.

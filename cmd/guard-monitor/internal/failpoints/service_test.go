@@ -164,7 +164,7 @@ func (r *serviceRole) call(ctx context.Context, g *guard.Guard) {
 }
 
 func (r *serviceRole) protected() []any {
-	if r.Do == update || r.Do == transfer {
+	if r.Do == update || r.Do == transfer || r.Do == sending {
 		return nil
 	}
 	return []any{&Order{No: orderNo}} // so that PostgreSQL reads it at the begin
@@ -180,6 +180,8 @@ func (r *serviceRole) op(ctx context.Context, tx *gorm.DB) error {
 	switch r.Do {
 	case update:
 		return sell.Run(ctx, tx)
+	case sending:
+		return guard.All(sell, guard.Send(guard.Message{Topic: "sold", Body: []byte(r.Key)})).Run(ctx, tx)
 	case transfer:
 		if err := sell.Run(ctx, tx); err != nil {
 			return err

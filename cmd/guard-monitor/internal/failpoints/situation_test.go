@@ -9,6 +9,7 @@ import "github.com/belaygo/belay/internal/testdb"
 var plays = map[string]func(*trial){
 	"alone":                      (*trial).alone,
 	"crew":                       (*trial).alone,
+	"message":                    (*trial).alone,
 	"renewed":                    (*trial).renewed,
 	"handed over":                (*trial).handedOver,
 	"repeat":                     (*trial).repeat,

@@ -30,6 +30,7 @@ import (
 	"github.com/belaygo/belay/notify/outbox"
 	"github.com/belaygo/belay/notify/rabbitmq"
 	"github.com/belaygo/belay/once"
+	"github.com/belaygo/belay/relay"
 )
 
 // What to run: all, ci, or points separated by commas; on which databases, likewise.
@@ -64,6 +65,11 @@ func TestFailpoints(t *testing.T) {
 		for _, on := range databases {
 			for _, at := range slices.Concat(situations, calls) {
 				s.playAll(t, on, at)
+			}
+			for _, d := range relayDeaths {
+				if chosen(d.point) && os.Getenv(whatVariable) != "ci" {
+					s.trial(t, fmt.Sprintf("%s/relay/%s:%d", on, d.point, d.nth), func(t *testing.T) { s.killRelay(t, on, d) })
+				}
 			}
 		}
 		for _, point := range monitorPoints {
@@ -205,5 +211,5 @@ func newEvent(service, key string) notify.Event {
 }
 
 func migrate(ctx context.Context, db *gorm.DB) error {
-	return errors.Join(outbox.Migrate(ctx, db), once.Migrate(ctx, db), once.MigrateCalls(ctx, db))
+	return errors.Join(outbox.Migrate(ctx, db), once.Migrate(ctx, db), once.MigrateCalls(ctx, db), relay.Migrate(ctx, db))
 }

@@ -23,6 +23,7 @@ const (
 	request  operation = "request"  // an update, in a Once
 	refusal  operation = "refusal"  // a request whose operation returns Refuse after its update
 	payment  operation = "payment"  // a guard.Call: an update in Reserve, and one in Settle
+	sending  operation = "sending"  // an update, and a guard.Send
 )
 
 // A situation is a story in which the victim passes some points, in their order.
@@ -71,6 +72,10 @@ var situations = []situation{
 			"dbtx/before-commit", "dbtx/committed", "lock/before-release", "lock/release-answered",
 		},
 		also: []operation{transfer, request, refusal},
+	},
+	{
+		name: "message", effect: "dbtx/committed", only: []operation{sending},
+		points: []string{"dbtx/updated", "guard/message-stored", "dbtx/before-commit", "dbtx/committed", "lock/release-answered"},
 	},
 	{
 		name: "crew", effect: "dbtx/committed",
@@ -163,6 +168,9 @@ const inTests = "provider/"
 // allPoints returns the points of the table, some of them several times.
 func allPoints() []string {
 	all := slices.Clone(monitorPoints)
+	for _, d := range relayDeaths {
+		all = append(all, d.point)
+	}
 	for _, s := range slices.Concat(situations, calls) {
 		all = append(all, s.points...)
 	}

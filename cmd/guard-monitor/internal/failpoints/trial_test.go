@@ -62,6 +62,7 @@ func (c *trial) run() {
 	plays[c.name](c)
 	c.awaitDeath(c.dead)
 	c.pending()
+	c.sent(c.from(c.effect, c.point))
 	c.lockExpires()
 	if slices.Contains(inherited, c.point) {
 		c.awaitDeath(c.start("second victim", c.point, c.role()))
@@ -72,6 +73,7 @@ func (c *trial) run() {
 	c.repeated()
 	c.rows()
 	c.charged()
+	c.sent(true)
 	c.events(reported)
 	for _, key := range c.keys() {
 		owners := c.redis.HKeys(c.Context(), key).Val()
@@ -280,7 +282,7 @@ func (c *trial) rows() {
 	want := map[operation]effect{
 		insert: {1, 0, 0, 1, 0}, update: {0, 0, 1, 2, 0}, custom: {1, 1, 1, 2, 0},
 		transfer: {0, 0, 1, 2, 1}, crew: {crewSize, 0, crewSize, 1 + crewSize, 0}, requests: {0, 0, crewSize, 1 + crewSize, 0}, request: {0, 0, 1, 2, 0}, refusal: {0, 0, 0, 1, 0},
-		payment: {0, 0, 1, 2, 1},
+		payment: {0, 0, 1, 2, 1}, sending: {0, 0, 1, 2, 0},
 	}[c.do]
 	switch {
 	case c.call == nil:
