@@ -110,8 +110,9 @@ table1-jmeter: ## the same with JMeter as the crowd
 	@benchmark/run table1-jmeter
 
 .PHONY: cost
-cost: ## what an operation costs, and how that grows from ROWS=100000,10000000
-	@benchmark/run cost
+cost: ## what an operation sends and allocates, on three databases, held to ceilings; WRITE=1 new ones; ROWS=100000,10000000 also how that grows
+	@BELAY_COST=$(if $(WRITE),write,measure) scripts/test --with mysql --with postgres -count=1 -v ./internal/cost | $(said)
+	@$(if $(ROWS),ROWS='$(ROWS)' benchmark/run cost)
 
 .PHONY: bench-guard
 bench-guard: ## guard.Do beside what does the same without it, some 10 minutes; JSON=file

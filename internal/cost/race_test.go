@@ -1,0 +1,6 @@
+//go:build race
+
+package cost_test
+
+// raced reports whether the race detector allocates, too.
+const raced = true
