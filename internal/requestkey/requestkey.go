@@ -10,16 +10,19 @@ import (
 )
 
 // Sum returns the SHA-256 of a request: of its operation, its scope and its id.
-func Sum(operation string, scope []string, id string) (sum [sha256.Size]byte) {
-	h := sha256.New()
-	Write(h, []byte(operation))
-	Write(h, binary.BigEndian.AppendUint64(nil, uint64(len(scope))))
+func Sum(operation string, scope []string, id string) [sha256.Size]byte {
+	b := appendPart(make([]byte, 0, 256), operation) // most often on the stack
+	b = binary.BigEndian.AppendUint64(b, 8)
+	b = binary.BigEndian.AppendUint64(b, uint64(len(scope)))
 	for _, part := range scope {
-		Write(h, []byte(part))
+		b = appendPart(b, part)
 	}
-	Write(h, []byte(id))
-	h.Sum(sum[:0])
-	return sum
+	return sha256.Sum256(appendPart(b, id))
+}
+
+// appendPart appends what Write writes.
+func appendPart(b []byte, part string) []byte {
+	return append(binary.BigEndian.AppendUint64(b, uint64(len(part))), part...)
 }
 
 // Of returns the key of a request's lock. It begins with "once:" and the operation.
