@@ -5,6 +5,7 @@ import (
 	"hash/maphash"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -71,18 +72,25 @@ func (r *Row) Identity() string {
 	if r.id != "" {
 		return r.id
 	}
-	var b strings.Builder
-	b.WriteString(strings.ToLower(r.Table))
+	b := append(make([]byte, 0, 256), strings.ToLower(r.Table)...)
 	for i, column := range r.Columns {
-		v := sqlvalue.Indirect(r.Values[i])
-		if at, ok := v.(time.Time); ok {
-			v = at.UTC().Format(time.RFC3339Nano)
-		}
-		text := fmt.Sprint(v) // with its length: it may have anything in it
-		fmt.Fprintf(&b, "\x00%s=%d:%s", column, len(text), text)
+		text := identifying(sqlvalue.Indirect(r.Values[i])) // with its length: it may have anything in it
+		b = append(append(append(b, 0), column...), '=')
+		b = append(append(strconv.AppendInt(b, int64(len(text)), 10), ':'), text...)
 	}
-	r.id = b.String()
+	r.id = string(b)
 	return r.id
+}
+
+// identifying returns a value as a text.
+func identifying(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case time.Time:
+		return v.UTC().Format(time.RFC3339Nano)
+	}
+	return fmt.Sprint(v)
 }
 
 // Value returns the value that names the row in a column.
@@ -111,7 +119,7 @@ var bucketSeed = maphash.MakeSeed()
 // bucket returns one number for all values that sqlvalue.Equal treats as equal. Other
 // values may have that number, too.
 func bucket(table string, columns []string, values []any) uint64 {
-	b := append(make([]byte, 0, 128), strings.ToLower(table)...)
+	b := append(make([]byte, 0, 256), strings.ToLower(table)...)
 	for i, column := range columns {
 		b = append(append(append(b, 0), column...), '=')
 		switch v := sqlvalue.Indirect(values[i]).(type) {
