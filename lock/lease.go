@@ -98,14 +98,14 @@ func (l *Lease) Grant() Grant {
 // that matches ErrLost, or lockengine.ErrNotHeld after the last Release. An Acquire of the same
 // key by the same Locker with this context is granted at once: see Locker.Acquire. Goroutines
 // that share the context share the lock, too: it does not exclude them from each other.
-func (l *Lease) Context() context.Context { return leaseContext{l.ctx, l} }
+func (l *Lease) Context() context.Context { return (*leaseContext)(l) }
 
-// leaseContext is a context that carries a lease. It wraps instead of adding a
-// value, because every lease has one.
-type leaseContext struct {
-	context.Context
-	lease *Lease
-}
+// leaseContext is a lease as a context that carries it: its own, and a value.
+type leaseContext Lease
+
+func (c *leaseContext) Deadline() (deadline time.Time, ok bool) { return c.ctx.Deadline() }
+func (c *leaseContext) Done() <-chan struct{}                   { return c.ctx.Done() }
+func (c *leaseContext) Err() error                              { return c.ctx.Err() }
 
 // A leaseKey is the key of a context's value: the lease on one key of one Locker.
 type leaseKey struct {
@@ -113,11 +113,11 @@ type leaseKey struct {
 	key    string
 }
 
-func (c leaseContext) Value(key any) any {
-	if k, ok := key.(leaseKey); ok && k.locker == c.lease.locker && k.key == c.lease.grant.key {
-		return c.lease
+func (c *leaseContext) Value(key any) any {
+	if k, ok := key.(leaseKey); ok && k.locker == c.locker && k.key == c.grant.key {
+		return (*Lease)(c)
 	}
-	return c.Context.Value(key)
+	return c.ctx.Value(key)
 }
 
 // Holds reports whether ctx carries a living lease of l on key, so that an acquire with

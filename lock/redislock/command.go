@@ -40,9 +40,9 @@ func (c *command) NoRetry() bool { return !c.script.question() }
 // prepare makes the command ready to be sent by the hash of its script, or by the
 // source if the node does not know the hash.
 func (c *command) prepare(ctx context.Context, bySource bool) {
-	head := []any{"evalsha", c.script.sha, 2, c.name, c.line}
+	head := []any{"evalsha", c.script.byHash, 2, c.name, c.line}
 	if bySource {
-		head[0], head[1] = "eval", c.script.src
+		head[0], head[1] = "eval", c.script.bySource
 	}
 	if c.line == "" {
 		head[2], head = 1, head[:4]

@@ -71,6 +71,9 @@ func (w *waker) stands(name string, in bool) {
 func (w *waker) listens(name string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if len(w.topics) == 0 { // most often: nobody waits
+		return false
+	}
 	t := w.topics[channel(name)]
 	return t != nil && t.confirmed
 }

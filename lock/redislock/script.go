@@ -24,10 +24,16 @@ var (
 
 // A script is a Lua script. Its keys are the lock and, of some, the lock's line. It follows
 // the rules of proxies that check its text: each command is a literal, and each key a KEYS[n].
-type script struct{ name, src, sha string }
+type script struct {
+	name, src, sha string
+
+	bySource, byHash any // src and sha as arguments, made once
+}
 
 func newScript(name, src string) *script {
-	return &script{name, src, redis.NewScript(src).Hash()}
+	s := &script{name: name, src: src, sha: redis.NewScript(src).Hash()}
+	s.bySource, s.byHash = s.src, s.sha
+	return s
 }
 
 // question reports whether s only reads, so that it may be sent again after it was
