@@ -155,7 +155,8 @@ func repeat(t *testing.T, o operation, s *service) func(times int) (allocations 
 }
 
 // numbers returns numbers that no operation has had.
-func numbers(t *testing.T, o operation) func() string {
+func numbers(t testing.TB, o operation) func() string {
+	t.Helper()
 	prefix, n := teststack.Key(t, o.name), 0
 	return func() string {
 		n++

@@ -150,7 +150,7 @@ func write(tb testing.TB, database string, all []counts) {
 	for _, c := range all {
 		b.WriteString(c.String())
 	}
-	if err := os.WriteFile(path(database), []byte(b.String()), 0o644); err != nil { //nolint:gosec // everybody may read it
+	if err := os.WriteFile(path(database), []byte(b.String()), 0o644); err != nil {
 		tb.Fatal(err)
 	}
 }

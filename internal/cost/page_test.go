@@ -93,7 +93,7 @@ func writePage(t *testing.T) {
 	}
 	before, _, behind := cutTable(t)
 	path := filepath.Join(testrepo.Root(t), page)
-	if err := os.WriteFile(path, []byte(before+table(held)+behind), 0o644); err != nil { //nolint:gosec // everybody may read it
+	if err := os.WriteFile(path, []byte(before+table(held)+behind), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -49,7 +49,7 @@ type service struct {
 
 // open opens a service with nothing that works by itself: no purger, no relay, no outbox. Its
 // requests are noted by to, unless to is nil. It creates the tables if they are missing.
-func open(t *testing.T, dsn string, to *recorder) *service {
+func open(t testing.TB, dsn string, to *recorder) *service {
 	t.Helper()
 	s := &service{db: openDB(t, dsn, to)}
 	opts := &redis.UniversalOptions{IsClusterMode: true, Addrs: teststack.Redis(t)}
@@ -87,7 +87,7 @@ func open(t *testing.T, dsn string, to *recorder) *service {
 }
 
 // openDB opens a pool on a database, as docs/setup.md recommends it.
-func openDB(t *testing.T, dsn string, to *recorder) *gorm.DB {
+func openDB(t testing.TB, dsn string, to *recorder) *gorm.DB {
 	t.Helper()
 	var dialect gorm.Dialector
 	if testdb.IsPostgres(dsn) {
@@ -107,7 +107,7 @@ func openDB(t *testing.T, dsn string, to *recorder) *gorm.DB {
 	return db
 }
 
-func openMySQL(t *testing.T, dsn string, to *recorder) gorm.Dialector {
+func openMySQL(t testing.TB, dsn string, to *recorder) gorm.Dialector {
 	t.Helper()
 	cfg, err := driver.ParseDSN(dsn)
 	if err != nil {
@@ -124,7 +124,7 @@ func openMySQL(t *testing.T, dsn string, to *recorder) gorm.Dialector {
 	return mysql.New(mysql.Config{Conn: sql.OpenDB(connector)})
 }
 
-func openPostgres(t *testing.T, dsn string, to *recorder) gorm.Dialector {
+func openPostgres(t testing.TB, dsn string, to *recorder) gorm.Dialector {
 	t.Helper()
 	cfg, err := pgx.ParseConfig(dsn)
 	if err != nil {
