@@ -55,6 +55,10 @@ nightly: ## make test-all, and the long forms: the searches, 10 minutes of chaos
 	@PKG=./interop/drivers/ncruces scripts/part
 	@$(MAKE) --no-print-directory release-check
 
+.PHONY: walks
+walks: ## start as each kind of new user does, with the lines of the README: lines, seconds, result
+	@scripts/test --with postgres -count=1 -v -run 'TestWalks$$' ./internal/docs | $(said)
+
 .PHONY: cover
 cover: ## all tests, and how much of each package they reach; cover.out for go tool cover
 	@rm -f cover.out; COVER=cover.out scripts/test | sed -u '/no test files/d; s/\tcoverage: .*//'

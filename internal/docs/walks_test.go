@@ -2,68 +2,150 @@ package docs_test
 
 import (
 	"bufio"
+	"cmp"
+	"fmt"
+	"io"
 	"io/fs"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/belaygo/belay/internal/teststack"
 )
 
-// walks are the programs of testdata/walks, each with what it prints.
-var walks = map[string]string{
-	"gorm":     "1 done, 7 repeated\n",
-	"sql":      "1 done, 7 repeated\n",
-	"pgx":      "1 done, 7 repeated\n",
-	"messages": "1 done, 7 repeated\n1 mail, 1 payment of 3 deliveries\n",
-	"lock":     "8 done, 0 repeated\n8 one after the other\n",
-	"redsync":  "8 done, 0 repeated\n8 done, 0 repeated\n840 of 1000 cents are left\n",
-	"noredis":  "1 done, 7 repeated\n",
+// A walk is a program of testdata/walks: the section of the pages that it copies, the row of
+// docs/parts.md that it stands for, and what it prints.
+type walk struct {
+	name, row, want string
 }
 
-// TestWalks starts as a new user does: in an empty folder, with the lines of docs/start.md in a
-// program that has the imports, a database and Redis. Eight callers do the same at once.
+var walks = []walk{
+	{"readme", "", "4 done, 4 repeated\n4 of 8 items are left\n"},
+	{"gorm", "GORM", "1 done, 7 repeated\n"},
+	{"sql", "database/sql, or sqlx, bun or ent on it", "1 done, 7 repeated\n"},
+	{"pgx", "pgx or sqlc", "1 done, 7 repeated\n"},
+	{"http", "clients with an `Idempotency-Key`", "1 done, 7 repeated\n"},
+	{"messages", "messages", "1 done, 7 repeated\n1 mail, 1 payment of 3 deliveries\n"},
+	{"lock", "work that needs only a lock", "8 done, 0 repeated\n8 one after the other\n"},
+	{"redsync", "redsync around a transaction", "8 done, 0 repeated\n8 done, 0 repeated\n840 of 1000 cents are left\n"},
+	{"noredis", "a database, and no Redis", "1 done, 7 repeated\n"},
+}
+
+// TestWalks starts as a new user does: in an empty folder, with the lines of the README and of
+// docs/start.md in a program that has the imports, a database and Redis. Eight callers do the same
+// at once. What a row of docs/parts.md says of the program is true.
 func TestWalks(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it links a program")
 	}
 	redis := "redis+cluster://" + strings.Join(teststack.Redis(t), ",")
-	shop := newUser(t)
-	env := func(t *testing.T) []string {
-		return append(os.Environ(), "REDIS_URL="+redis, "MYSQL_DSN="+teststack.MySQL(t), "KEY="+teststack.Key(t, "7"))
+	began := time.Now()
+	shop, copied := newUser(t)
+	t.Logf("%d programs in an empty folder, built after %.1f s", len(walks), time.Since(began).Seconds())
+	rows := partsOf(t)
+	if len(rows) != len(walks)-1 {
+		t.Errorf("docs/parts.md has %d rows, want %d", len(rows), len(walks)-1)
 	}
-	for name, want := range walks {
-		t.Run(name, func(t *testing.T) {
-			program := exec.CommandContext(t.Context(), shop, name)
-			program.Env, program.Stderr = env(t), os.Stderr
-			if name == "pgx" {
-				program.Env = append(program.Env, "POSTGRES_DSN="+teststack.Postgres(t))
+	for _, w := range walks {
+		t.Run(w.name, func(t *testing.T) {
+			dsn, env := teststack.MySQL(t), append(os.Environ(), "REDIS_URL="+redis, "KEY="+teststack.Key(t, "7"))
+			if w.name == "pgx" {
+				dsn = teststack.Postgres(t)
 			}
-			if got, err := program.Output(); err != nil || string(got) != want {
-				t.Errorf("it prints %q, %v, want %q", got, err, want)
+			program := exec.CommandContext(t.Context(), shop, w.name)
+			program.Env, program.Stderr = append(env, "DSN="+dsn), os.Stderr
+			began := time.Now()
+			got := w.run(t, program)
+			if got != w.want {
+				t.Errorf("it prints %q, want %q", got, w.want)
 			}
+			if w.row != "" {
+				rows[w.row].check(t, w.name, dsn)
+			}
+			t.Logf("walk %s: %d lines copied, %.1f s: %s", w.name, copied[w.name], time.Since(began).Seconds(),
+				strings.ReplaceAll(strings.TrimSpace(got), "\n", ", "))
 		})
 	}
-	t.Run("http", func(t *testing.T) {
-		program := exec.CommandContext(t.Context(), shop, "http")
-		program.Env = env(t)
-		out, err := program.StdoutPipe()
-		if err == nil {
-			err = program.Start()
-		}
+}
+
+// run returns what a program prints. One that serves prints its address, and answers the curls of
+// the README and a crowd.
+func (w walk) run(t *testing.T, program *exec.Cmd) string {
+	t.Helper()
+	if w.name != "http" {
+		out, err := program.Output()
 		if err != nil {
-			t.Fatal(err)
+			t.Error(err)
 		}
-		t.Cleanup(func() { _ = program.Process.Kill(); _ = program.Wait() })
-		addr, err := bufio.NewReader(out).ReadString('\n')
-		if err != nil {
-			t.Fatal(err)
+		return string(out)
+	}
+	out, err := program.StdoutPipe()
+	if err == nil {
+		err = program.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = program.Process.Kill(); _ = program.Wait() })
+	addr, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr = strings.TrimSpace(addr)
+	wantCurls(t, addr)
+	return postAtOnce(t, "http://"+addr+"/payments")
+}
+
+// postAtOnce sends one request eight times at once. All get the same answer.
+func postAtOnce(t *testing.T, url string) string {
+	t.Helper()
+	type answer struct {
+		status   int
+		body     string
+		replayed bool
+	}
+	answers := make(chan answer)
+	for range 8 {
+		go func() {
+			var a answer
+			defer func() { answers <- a }()
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, http.NoBody)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			r.Header.Set("Idempotency-Key", "at-once")
+			res, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer res.Body.Close()
+			body, err := io.ReadAll(res.Body)
+			if err != nil {
+				t.Error(err)
+			}
+			a = answer{res.StatusCode, string(body), res.Header.Get("Idempotent-Replayed") == "true"}
+		}()
+	}
+	done, repeated := 0, 0
+	for range 8 {
+		a := <-answers
+		if a.status != http.StatusOK || a.body != "payment 2\n" { // the first is that of the curls
+			t.Errorf("status %d, %q", a.status, a.body)
 		}
-		wantCurls(t, strings.TrimSpace(addr))
-	})
+		if a.replayed {
+			repeated++
+		} else {
+			done++
+		}
+	}
+	return fmt.Sprintf("%d done, %d repeated\n", done, repeated)
 }
 
 // TestLinesToCopy: the README promises at most fifteen lines, which are no comments.
@@ -76,23 +158,28 @@ func TestLinesToCopy(t *testing.T) {
 			t.Errorf("docs/start.md: section %q has no code", section)
 		}
 		for _, m := range blocks {
-			n := len(regexp.MustCompile(`(?m)^\s*[^\s/].*$`).FindAllString(m[2], -1))
-			if n > 15 {
+			if n := countLines(m[2]); n > 15 {
 				t.Errorf("docs/start.md: %d lines to copy in\n%s", n, m[2])
 			}
 		}
 	}
 }
 
-// newUser builds the programs in a module of its own, as one, and returns its path.
-func newUser(t *testing.T) string {
+// countLines counts the lines of code that are no comments.
+func countLines(code string) int {
+	return len(regexp.MustCompile(`(?m)^\s*[^\s/].*$`).FindAllString(code, -1))
+}
+
+// newUser builds the programs in a module of its own, as one, and returns its path, and how many
+// lines of the pages are in each.
+func newUser(t *testing.T) (program string, copied map[string]int) {
 	t.Helper()
 	shop, bin := t.TempDir(), filepath.Join(t.TempDir(), "shop")
 	base, err := filepath.Abs(root)
 	if err != nil {
 		t.Fatal(err)
 	}
-	copyWalks(t, shop)
+	copied = copyWalks(t, shop)
 	if err := os.CopyFS(filepath.Join(shop, "db"), os.DirFS(filepath.Join(root, "examples/sqlcshop/db"))); err != nil {
 		t.Fatal(err)
 	}
@@ -109,14 +196,16 @@ func newUser(t *testing.T) string {
 			t.Fatalf("go %s: %v\n%s", args, err, out)
 		}
 	}
-	return bin
+	return bin, copied
 }
 
 var pasted = regexp.MustCompile(`(?m)^// COPY (?:(\w+\.md): )?(.*)$`)
 
-// copyWalks copies the programs, and pastes the code of the pages where they say so.
-func copyWalks(t *testing.T, to string) {
+// copyWalks copies the programs, and pastes the code of the pages where they say so. It returns how
+// many lines each program has of them.
+func copyWalks(t *testing.T, to string) map[string]int {
 	t.Helper()
+	copied := make(map[string]int)
 	from := os.DirFS("testdata/walks")
 	err := fs.WalkDir(from, ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -128,10 +217,13 @@ func copyWalks(t *testing.T, to string) {
 		}
 		whole := pasted.ReplaceAllStringFunc(string(text), func(line string) string {
 			m := pasted.FindStringSubmatch(line)
-			if m[1] == "" {
-				m[1] = "start.md"
+			page := "docs/" + cmp.Or(m[1], "start.md")
+			if m[1] == "README.md" {
+				page = m[1]
 			}
-			return codeOf(t, "docs/"+m[1], m[2])
+			code := codeOf(t, page, m[2])
+			copied[strings.TrimSuffix(filepath.Base(filepath.Dir(path)), "walk")] += countLines(code)
+			return code
 		})
 		if err := os.MkdirAll(filepath.Join(to, filepath.Dir(path)), 0o755); err != nil {
 			return err
@@ -141,6 +233,7 @@ func copyWalks(t *testing.T, to string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return copied
 }
 
 // codeOf returns the Go code of a section. "section: words" is the block after the text with these words.

@@ -1,4 +1,4 @@
-// Command shop is eight programs in one, as one is linked faster. Its argument names one.
+// Command shop is nine programs in one, as one is linked faster. Its argument names one.
 package main
 
 import (
@@ -11,12 +11,13 @@ import (
 	"shop/messageswalk"
 	"shop/norediswalk"
 	"shop/pgxwalk"
+	"shop/readmewalk"
 	"shop/redsyncwalk"
 	"shop/sqlwalk"
 )
 
 var programs = map[string]func(){
-	"gorm": gormwalk.Walk, "sql": sqlwalk.Walk, "pgx": pgxwalk.Walk, "http": httpwalk.Walk,
+	"readme": readmewalk.Walk, "gorm": gormwalk.Walk, "sql": sqlwalk.Walk, "pgx": pgxwalk.Walk, "http": httpwalk.Walk,
 	"messages": messageswalk.Walk, "lock": lockwalk.Walk, "redsync": redsyncwalk.Walk, "noredis": norediswalk.Walk,
 }
 

@@ -27,7 +27,7 @@ type Order struct {
 func Walk() {
 	var dbs []*gorm.DB // one for each caller, as in other processes
 	for range 8 {
-		db, err := gorm.Open(mysql.Open(os.Getenv("MYSQL_DSN")), &gorm.Config{Logger: logger.Discard})
+		db, err := gorm.Open(mysql.Open(os.Getenv("DSN")), &gorm.Config{Logger: logger.Discard})
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -29,7 +29,7 @@ type Payment struct {
 // Walk is the rest of the program.
 func Walk() {
 	ctx := context.Background()
-	db, err := gorm.Open(mysql.Open(os.Getenv("MYSQL_DSN")), &gorm.Config{Logger: logger.Discard})
+	db, err := gorm.Open(mysql.Open(os.Getenv("DSN")), &gorm.Config{Logger: logger.Discard})
 	if err != nil {
 		log.Fatal(err)
 	}

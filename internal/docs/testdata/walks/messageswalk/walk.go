@@ -35,7 +35,7 @@ type Payment struct {
 // Walk is the rest of the program.
 func Walk() {
 	ctx, key := context.Background(), os.Getenv("KEY")
-	db, err := gorm.Open(mysql.Open(os.Getenv("MYSQL_DSN")), &gorm.Config{Logger: logger.Discard})
+	db, err := gorm.Open(mysql.Open(os.Getenv("DSN")), &gorm.Config{Logger: logger.Discard})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -29,7 +29,7 @@ type Order struct {
 func Walk() {
 	var dbs []*gorm.DB // one for each caller, as in other processes
 	for range 8 {
-		db, err := gorm.Open(mysql.Open(os.Getenv("MYSQL_DSN")), &gorm.Config{Logger: logger.Discard})
+		db, err := gorm.Open(mysql.Open(os.Getenv("DSN")), &gorm.Config{Logger: logger.Discard})
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -38,7 +38,7 @@ func Walk() {
 	if err := dbs[0].AutoMigrate(&Order{}); err != nil {
 		log.Fatal(err)
 	}
-	locks, err := sql.Open("mysql", os.Getenv("MYSQL_DSN"))
+	locks, err := sql.Open("mysql", os.Getenv("DSN"))
 	if err != nil {
 		log.Fatal(err)
 	}

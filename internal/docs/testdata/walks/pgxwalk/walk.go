@@ -24,7 +24,7 @@ import (
 // Walk is the rest of the program.
 func Walk() {
 	ctx := context.Background()
-	pool, err := pgxpool.New(ctx, os.Getenv("POSTGRES_DSN"))
+	pool, err := pgxpool.New(ctx, os.Getenv("DSN"))
 	if err != nil {
 		log.Fatal(err)
 	}

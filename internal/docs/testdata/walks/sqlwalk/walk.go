@@ -19,7 +19,7 @@ import (
 
 // Walk is the rest of the program.
 func Walk() {
-	pool, err := sql.Open("mysql", os.Getenv("MYSQL_DSN"))
+	pool, err := sql.Open("mysql", os.Getenv("DSN"))
 	if err != nil {
 		log.Fatal(err)
 	}
