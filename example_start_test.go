@@ -14,6 +14,7 @@ import (
 	"github.com/belaygo/belay/httpguard"
 	"github.com/belaygo/belay/inbox"
 	"github.com/belaygo/belay/lock/sqllock"
+	"github.com/belaygo/belay/once"
 	"github.com/belaygo/belay/relay"
 )
 
@@ -85,9 +86,11 @@ func placeAndMail(ctx context.Context, g *guard.Guard, no string) error {
 
 // openForMail opens a Belay that calls mail until it returns nil, each time with the same id.
 func openForMail(ctx context.Context, db *gorm.DB, redisURL string, mail func(context.Context, relay.Message) error) (*belay.Belay, error) {
-	return belay.Open(ctx, belay.Config{Service: "shop", DB: db, Redis: redisURL, Messages: []relay.Route{
-		{Topic: "order.placed", Handle: mail, Until: 20 * time.Hour},
-	}})
+	return belay.Open(ctx, belay.Config{
+		Service: "shop", DB: db, Redis: redisURL,
+		Once:     &once.PurgerConfig{}, // for inbox
+		Messages: []relay.Route{{Topic: "order.placed", Handle: mail, Until: 20 * time.Hour}},
+	})
 }
 
 // placeWithoutRedis places an order once. Its lock is in a table, and locks is a pool for that alone.

@@ -42,9 +42,6 @@ func Walk() {
 	if err := db.AutoMigrate(&Order{}, &Payment{}); err != nil {
 		log.Fatal(err)
 	}
-	if err := once.Migrate(ctx, db); err != nil {
-		log.Fatal(err)
-	}
 	mails := make(chan string, 8)
 	b, err := openForMail(ctx, db, os.Getenv("REDIS_URL"), func(_ context.Context, m relay.Message) error {
 		mails <- string(m.Body)
