@@ -97,7 +97,8 @@ type incidentData struct {
 	Told    []store.Notification
 	Settled []incident.Settlement
 	Done    []store.AuditLine // what people did
-	Around  string            // query of the timeline
+	From    string            // where its timeline begins
+	To      string
 }
 
 const shownTold = 20
@@ -129,7 +130,7 @@ func (h *Handler) incident(ctx context.Context, _ *query, r *http.Request) (any,
 		return nil, err
 	}
 	const stamp = "2006-01-02T15:04:05Z"
-	d.Around = "from=" + i.FirstAt.Add(-10*time.Minute).UTC().Format(stamp) + "&to=" + i.LastAt.Add(10*time.Minute).UTC().Format(stamp)
+	d.From, d.To = i.FirstAt.Add(-10*time.Minute).UTC().Format(stamp), i.LastAt.Add(10*time.Minute).UTC().Format(stamp)
 	return d, nil
 }
 

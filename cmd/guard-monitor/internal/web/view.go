@@ -37,7 +37,7 @@ var templates = parsePages()
 
 func parsePages() map[string]*template.Template {
 	base := template.Must(template.New("layout.html").Funcs(template.FuncMap{
-		"line": line, "escape": url.PathEscape, "query": url.QueryEscape, "dict": dict, "event": eventPath,
+		"line": line, "escape": url.PathEscape, "dict": dict, "event": eventPath,
 		"list":   func(s ...string) []string { return s },
 		"causes": func() []incident.Cause { return incident.Causes }, "verdicts": func() []notify.Verdict { return verdicts },
 	}).ParseFS(pageFiles, "pages/layout.html", "pages/parts.html"))
