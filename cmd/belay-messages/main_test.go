@@ -58,7 +58,14 @@ func each(t *testing.T, f func(t *testing.T, s *service)) {
 func newService(t *testing.T, dsn string) *service {
 	t.Helper()
 	s := &service{t: t, dsn: dsn}
-	pool, err := sql.Open(map[string]string{"mysql": "mysql", "postgres": "pgx", "sqlite": "sqlite"}[dialectOf(dsn)], dsn)
+	driver := "mysql"
+	switch {
+	case strings.HasPrefix(dsn, "file:"):
+		driver = "sqlite"
+	case strings.HasPrefix(dsn, "postgres:"):
+		driver = "pgx"
+	}
+	pool, err := sql.Open(driver, dsn)
 	if err == nil {
 		t.Cleanup(func() { _ = pool.Close() })
 		s.db, err = dbguard.Open(t.Context(), pool)

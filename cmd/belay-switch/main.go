@@ -23,6 +23,8 @@ import (
 	"syscall"
 	"time"
 	"unicode/utf8"
+
+	"github.com/belaygo/belay/cmd/internal/dsn"
 )
 
 // Exit codes.
@@ -83,7 +85,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		fmt.Fprint(stderr, usage)
 		flags.PrintDefaults()
 	}
-	flags.StringVar(&c.dialect, "dialect", "mysql", "of the database: mysql (also for MariaDB), postgres or sqlite")
+	flags.StringVar(&c.dialect, "dialect", "", "of the database: mysql (also for MariaDB), postgres or sqlite; by default the DSN decides")
 	flags.StringVar(&c.record, "record", "", "`name` of the record that the services give to sqllock.NewSource; required")
 	flags.StringVar(&c.by, "by", getenv("USER"), "`who` makes the switch, for the record and logs")
 	flags.DurationVar(&c.goneFor, "gone-for", notGone, "with to: how long the engine that keeps the locks now has been switched off; locks are granted again sooner then. Only if it is certainly off, and stays off until the switch is over: otherwise locks may have two holders")
@@ -109,16 +111,17 @@ func (c command) run(ctx context.Context, stdout io.Writer) error {
 	case c.goneFor < 0 && c.goneFor != notGone:
 		return fmt.Errorf("-gone-for is %v: %w", c.goneFor, errUsage)
 	}
-	source, closePool, err := open(c.dsn, c.dialect, c.record)
+	database := dsn.Source{Variable: "BELAY_SWITCH_DSN", Name: c.dsn, Dialect: c.dialect}
+	source, closePool, err := open(database, c.record)
 	if err != nil {
 		return err
 	}
 	defer closePool()
 	switch {
 	case len(c.args) == 1 && c.args[0] == "status":
-		return status(ctx, source, stdout)
+		return database.Mask(status(ctx, source, stdout))
 	case len(c.args) == 2 && c.args[0] == "to":
-		return c.to(ctx, source, stdout)
+		return database.Mask(c.to(ctx, source, stdout))
 	}
 	return fmt.Errorf("the arguments are %q, want status or to ENGINE: %w", c.args, errUsage)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,6 +13,8 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/belaygo/belay/cmd/internal/dsn"
+	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/memlock"
 	"github.com/belaygo/belay/lock/sqllock"
@@ -34,10 +37,14 @@ func newDatabase(t *testing.T) string {
 	return dsn
 }
 
+func databaseOf(name string) dsn.Source {
+	return dsn.Source{Variable: "BELAY_SWITCH_DSN", Name: name}
+}
+
 // service starts a service with the engines redis and sql, which is in the first.
 func service(t *testing.T, dsn string) {
 	t.Helper()
-	source, closePool, err := open(dsn, "sqlite", "orders")
+	source, closePool, err := open(databaseOf(dsn), "orders")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,18 +57,59 @@ func service(t *testing.T, dsn string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = e.Close(context.Background()) })
-	if _, err := e.Acquire(t.Context(), lockengine.Request{Key: "k", Owner: "me:1"}, time.Millisecond); err != nil {
-		t.Fatal(err)
-	}
+	testwait.Until(t, "the engine has read the record", func() bool { // within a Lease, which is short
+		_, err := e.Acquire(t.Context(), lockengine.Request{Key: "k", Owner: "me:1"}, time.Millisecond)
+		return err == nil
+	})
 }
 
 func belaySwitch(t *testing.T, dsn, args string) (string, error) {
 	t.Helper()
 	var out bytes.Buffer
-	err := run(t.Context(), append([]string{"-dialect", "sqlite", "-record", "orders"}, strings.Fields(args)...), func(name string) string {
+	err := run(t.Context(), append([]string{"-record", "orders"}, strings.Fields(args)...), func(name string) string {
 		return map[string]string{"BELAY_SWITCH_DSN": dsn, "USER": "alice"}[name]
 	}, &out, &out)
 	return out.String(), err
+}
+
+// A database that is not there is an error, and is not made.
+func TestMistypedPath(t *testing.T) {
+	dir := t.TempDir()
+	for _, args := range []string{"status", "to sql", "-dialect sqlite status"} {
+		out, err := belaySwitch(t, filepath.Join(dir, "switch.db"), args)
+		if err == nil || errors.Is(err, errUsage) || strings.Contains(err.Error(), "no record") {
+			t.Errorf("%s: %q, %v", args, out, err)
+		}
+	}
+	if made, err := os.ReadDir(dir); err != nil || len(made) != 0 {
+		t.Errorf("it makes %v, %v", made, err)
+	}
+}
+
+// No error has the password.
+func TestPasswordIsNotPrinted(t *testing.T) {
+	const secret = "s3cr3t"
+	for _, dsn := range []string{
+		"user:" + secret + "@tcp(127.0.0.1:1)/shop",
+		"user:" + secret + "@tcp(127.0.0.1:1/shop",
+		"postgres://user:" + secret + "@127.0.0.1:port/shop",
+		"postgres://user:" + secret + "@127.0.0.1:1/shop?sslmode=never",
+		"host=127.0.0.1 port=x user=user password=" + secret,
+	} {
+		for _, args := range []string{"status", "to sql"} {
+			if out, err := belaySwitch(t, dsn, args); err == nil || strings.Contains(out+err.Error(), secret) {
+				t.Errorf("%s: %s: %q, %v", dsn, args, out, err)
+			}
+		}
+	}
+}
+
+// An error keeps what it matches when its text changes.
+func TestMaskedErrorMatches(t *testing.T) {
+	err := databaseOf("user:switchlock@tcp(127.0.0.1:1)/shop").Mask(switchlock.ErrUnsettled)
+	if !errors.Is(err, switchlock.ErrUnsettled) || err.Error() != "***: a switch is not over" {
+		t.Errorf("masked: %v", err)
+	}
 }
 
 // Locks move to another engine, and back.
@@ -112,7 +160,7 @@ func TestUsage(t *testing.T) {
 func TestInterrupt(t *testing.T) {
 	dsn := newDatabase(t)
 	service(t, dsn)
-	source, closePool, err := open(dsn, "sqlite", "orders")
+	source, closePool, err := open(databaseOf(dsn), "orders")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,16 +2,12 @@ package main
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io"
 	"time"
 
-	_ "github.com/go-sql-driver/mysql" // the driver mysql
-	_ "github.com/jackc/pgx/v5/stdlib" // the driver pgx
-	_ "modernc.org/sqlite"             // the driver sqlite
-
+	"github.com/belaygo/belay/cmd/internal/dsn"
 	"github.com/belaygo/belay/internal/wait"
 	"github.com/belaygo/belay/lock/sqllock"
 	"github.com/belaygo/belay/lock/switchlock"
@@ -21,15 +17,10 @@ import (
 const requestTimeout = 10 * time.Second
 
 // open returns the source of a record.
-func open(dsn, dialect, record string) (source switchlock.Source, closePool func(), err error) {
-	drivers := map[string]string{"mysql": "mysql", "postgres": "pgx", "sqlite": "sqlite"}
-	driver, ok := drivers[dialect]
-	if !ok {
-		return nil, nil, fmt.Errorf("-dialect is %q, want mysql, postgres or sqlite: %w", dialect, errUsage)
-	}
-	pool, err := sql.Open(driver, dsn)
+func open(from dsn.Source, record string) (source switchlock.Source, closePool func(), err error) {
+	pool, dialect, err := from.Open()
 	if err != nil {
-		return nil, nil, fmt.Errorf("BELAY_SWITCH_DSN is no data source name of %s, by -dialect", dialect) // err may have the password
+		return nil, nil, fmt.Errorf("%w: %w", err, errUsage)
 	}
 	source, err = sqllock.NewSource(pool, sqllock.Dialect(dialect), record)
 	if err != nil {
