@@ -19,6 +19,12 @@ demo: ## a flash sale with a lock that gets lost; needs only Go; FLAGS=-serve
 	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; trap : INT; \
 	CGO_ENABLED=0 go build -C cmd/guard-monitor -o "$$dir" ./internal/demo; "$$dir/demo" $(FLAGS) # go run fails on Ctrl-C
 
+.PHONY: site
+site: ## guard-monitor's pages about the demo as files in site, for any web server: an incident, its timeline, the alert, in both languages
+	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; rm -rf site; \
+	CGO_ENABLED=0 go build -C cmd/guard-monitor -o "$$dir" . ./internal/demo; \
+	"$$dir/demo" -record "$$dir/run.db" | tail -1; "$$dir/guard-monitor" export -db "$$dir/run.db" site
+
 .PHONY: build
 build: ## compile everything
 	@for module in $(filter-out tools tools/etcd,$(MODULES)); do go -C $$module build ./...; done

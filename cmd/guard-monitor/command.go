@@ -62,6 +62,7 @@ var commands = []command{
 	{name: "dlq replay", args: "ID...|all", usage: "publish dead letters again and take them out of their queue; all takes those that are events; -n 1000 at most", needs: config.Broker, flags: limitFlag(deadletter.MaxLetters), run: replayDead},
 	{name: "forget", args: "SERVICE...", usage: "forget services that are out of use, so that their silence is no incident; in a name, * stands for any text", needs: config.Nothing, run: forget},
 	{name: "backup", args: "FILE", usage: "copy the database to a new file, also while serve runs", needs: config.Nothing, run: backup},
+	{name: "export", args: "DIR", usage: "write the pages as files to a new folder, for a browser or any web server, also while serve runs", needs: config.Nothing, run: export},
 	{name: "request-key", args: "OPERATION [SCOPE...]", usage: "print the key of each request whose id is a line of the standard input, such as an Idempotency-Key; without a SCOPE it is that of once.Anyone", needs: config.Nothing, run: requestKeys},
 	{name: "test-notify", args: "[RECEIVER...]", usage: "send a test message to all receivers, or to those named", needs: config.Nothing, run: testNotify},
 	{name: "doctor", usage: "look for mistakes around it: its file, RabbitMQ, the watched Redis, its certificate; change nothing", run: diagnose},

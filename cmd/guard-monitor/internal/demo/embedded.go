@@ -49,7 +49,7 @@ func openEmbedded(ctx context.Context) (_ *embedded, err error) {
 	if err = e.redis.Start(); err != nil {
 		return nil, fmt.Errorf("start redis: %w", err)
 	}
-	if e.monitor, err = startMonitor(ctx, filepath.Join(e.dir, "monitor.db")); err != nil {
+	if e.monitor, err = startMonitor(ctx, e.monitorDB()); err != nil {
 		return nil, err
 	}
 	e.relay = e.monitor
@@ -65,6 +65,8 @@ func openEmbedded(ctx context.Context) (_ *embedded, err error) {
 	}
 	return e, db.Create(&Stock{ID: itemID, Left: items}).Error
 }
+
+func (e *embedded) monitorDB() string { return filepath.Join(e.dir, "monitor.db") }
 
 func (e *embedded) shopDB() string { return filepath.Join(e.dir, "shop.db") }
 

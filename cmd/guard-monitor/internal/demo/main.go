@@ -9,6 +9,8 @@
 //	demo          Redis (miniredis), the database (SQLite), the broker and the
 //	              monitor run in this process: it needs nothing but Go
 //	demo -serve   then keeps the shop a little busy, and serves the monitor's page
+//	demo -record FILE
+//	              then copies the monitor's database to a new file, for guard-monitor export
 //
 // At the end the books are checked; the exit status is 1 if anything was oversold
 // or duplicated, or if the alert is missing.
@@ -29,6 +31,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9/logging"
+
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
 )
 
 const (
@@ -47,6 +51,7 @@ const (
 func main() {
 	page := flag.Bool("serve", false, "then go on with a little to do, and serve the monitor's page")
 	listen := flag.String("listen", "127.0.0.1:9440", "`address` of the page")
+	record := flag.String("record", "", "then copy the monitor's database to this new `file`")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		fmt.Fprintf(os.Stderr, "belay demo: %q is not a flag\n", flag.Arg(0))
@@ -54,7 +59,7 @@ func main() {
 	}
 	logging.Disable() // of the Redis client
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, &screen{out: os.Stdout}, *page, *listen)
+	err := run(ctx, &screen{out: os.Stdout}, *page, *listen, *record)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "belay demo:", err)
@@ -62,23 +67,31 @@ func main() {
 	}
 }
 
-// run plays the story, and then serves the page if page is set.
-func run(ctx context.Context, scr *screen, page bool, listen string) (err error) {
+// run plays the story, then copies the monitor's database to the file record if that is not empty,
+// and serves the page if page is set.
+func run(ctx context.Context, scr *screen, page bool, listen, record string) (err error) {
 	e, err := openEmbedded(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, e.close()) }()
 	if !page {
-		return e.play(ctx, scr)
+		return e.playAndRecord(ctx, scr, record)
 	}
 	ln, err := listenLocal(ctx, listen)
 	if err != nil {
 		return err
 	}
 	defer ln.Close()
-	if err := e.play(ctx, scr); err != nil {
+	if err := e.playAndRecord(ctx, scr, record); err != nil {
 		return err
 	}
 	return e.serve(ctx, scr, ln)
+}
+
+func (e *embedded) playAndRecord(ctx context.Context, scr *screen, record string) error {
+	if err := e.play(ctx, scr); err != nil || record == "" {
+		return err
+	}
+	return store.Backup(ctx, e.monitorDB(), record)
 }

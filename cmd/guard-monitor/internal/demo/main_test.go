@@ -16,6 +16,8 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/web"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -33,11 +35,48 @@ func TestMain(m *testing.M) {
 var closing = regexp.MustCompile(`^belay demo: 1000 requests, 50 sold, 0 oversold, 0 duplicates, 1 lock failure intercepted, 1 alert$`)
 
 func TestDemo(t *testing.T) {
-	stdout, stderr, status := demo(t)
+	record := filepath.Join(t.TempDir(), "run.db")
+	stdout, stderr, status := demo(t, "-record", record)
 	if status != 0 || stderr != "" {
 		t.Errorf("exit status %d, %q on standard error", status, stderr)
 	}
 	wantStory(t, stdout, slices.Concat(beginning, failureHere, ending))
+	wantPages(t, record)
+}
+
+// wantPages checks that the pages about a recorded run have its incident, with its cause, the message
+// to people, and its timeline, in both languages.
+func wantPages(t *testing.T, record string) {
+	t.Helper()
+	st, err := store.Open(t.Context(), record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	site := filepath.Join(t.TempDir(), "site")
+	if _, err := web.WriteFiles(t.Context(), web.Config{Store: st, DocsURL: docsURL}, site); err != nil {
+		t.Fatal(err)
+	}
+	for page, parts := range map[string][]string{
+		"incidents/*-*-*-*-*/index.html":    {"DEL was called once", "<dt>people ", "docs/alerts/deleted.md"},
+		"zh/incidents/*-*-*-*-*/index.html": {"DEL 被调用 1 次", "<dt>people "},
+		"timeline/from-*/index.html":        {"DEL was called once", "Incident began: Lock deleted"},
+	} {
+		files, err := filepath.Glob(filepath.Join(site, page))
+		if err != nil || len(files) == 0 {
+			t.Errorf("no %s, %v", page, err)
+			continue
+		}
+		text, err := os.ReadFile(files[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range parts {
+			if !strings.Contains(string(text), part) {
+				t.Errorf("%s lacks %q", page, part)
+			}
+		}
+	}
 }
 
 // What a story has, in this order.

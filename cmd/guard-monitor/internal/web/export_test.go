@@ -35,4 +35,7 @@ func (a *Auth) Watch(f func(cost int)) {
 	}
 }
 
-var Dummy = dummy
+var (
+	Dummy          = dummy
+	WriteFilesUpTo = writeFiles
+)

@@ -38,6 +38,7 @@ var messages = map[string]message{
 	"language.other": {"中文", "English"},
 	"asof":           {"As of", "截至"},
 	"readonly":       {"read-only", "只读"},
+	"copied":         {"a copy in files", "文件副本"},
 	"live.on":        {"live", "实时"},
 	"live.off":       {"Not live since %s: what you see may be out of date.", "自 %s 起未实时更新：所见内容可能已过时。"},
 	"live.more":      {"Something new: show it", "有新内容：点击显示"},

@@ -114,6 +114,7 @@ type view struct {
 	Status  int
 	Problem string // of the query; empty = none
 	Answer  bool   // to a form: not fetched again, as its address may have no page
+	Copy    bool   // a file: it has no forms, no script, and nothing of what the monitor does now
 	Body    any
 
 	location *time.Location
@@ -124,7 +125,7 @@ func (h *Handler) view(r *http.Request, name string) *view {
 	return &view{
 		Lang: langOf(r), Name: name, Prefix: h.prefix, Version: assetVersion, Now: time.Now(),
 		Here:   (&url.URL{Path: r.URL.Path, RawPath: r.URL.RawPath, RawQuery: r.URL.RawQuery}).String(),
-		intake: h.cfg.intake(), Writes: h.cfg.Writes, User: user(r.Context()), DocsURL: h.cfg.DocsURL,
+		intake: h.cfg.intake(), Writes: h.cfg.Writes, User: user(r.Context()), DocsURL: h.cfg.DocsURL, Copy: h.cfg.copied,
 		Status: http.StatusOK, location: h.cfg.Location, query: r.URL.Query(),
 	}
 }

@@ -127,6 +127,8 @@ type Config struct {
 	MaxLive        int            // live connections; default 100
 	Every          time.Duration  // how often the store is read for news; default 1 s
 	Logger         *slog.Logger   // default: slog.Default()
+
+	copied bool // for WriteFiles
 }
 
 func (cfg Config) withDefaults() (Config, error) {
