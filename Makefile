@@ -25,10 +25,6 @@ site: ## guard-monitor's pages about the demo as files in site, for any web serv
 	CGO_ENABLED=0 go build -C cmd/guard-monitor -o "$$dir" . ./internal/demo; \
 	"$$dir/demo" -record "$$dir/run.db" | tail -1; "$$dir/guard-monitor" export -db "$$dir/run.db" site
 
-.PHONY: build
-build: ## compile everything
-	@for module in $(filter-out tools tools/etcd,$(MODULES)); do go -C $$module build ./...; done
-
 .PHONY: test
 test: ## vet and all tests against real servers, which it starts and stops; a part: ON=galera PKG=./guard RUN=TestDo, N=20 times beside busy loops
 	@ON='$(ON)' PKG='$(PKG)' RUN='$(RUN)' N='$(N)' scripts/part
@@ -112,12 +108,8 @@ bench-lock: ## other lock libraries side by side, and then all lock engines, som
 	@JSON= benchmark/peers/run engines
 
 .PHONY: table1
-table1: ## the paper's experiment on real servers; ROWS=10000000 JSON=file HTML=file
-	@benchmark/run table1
-
-.PHONY: table1-jmeter
-table1-jmeter: ## the same with JMeter as the crowd
-	@benchmark/run table1-jmeter
+table1: ## the paper's experiment on real servers; JMETER=1 with JMeter as the crowd; ROWS=10000000 JSON=file HTML=file
+	@benchmark/run $(if $(JMETER),table1-jmeter,table1)
 
 .PHONY: cost
 cost: ## what an operation sends and allocates, on three databases, held to ceilings; WRITE=1 new ones; ROWS=100000,10000000 also how that grows
