@@ -39,7 +39,7 @@ func writeFiles(ctx context.Context, cfg Config, dir string, most int) (int, err
 	if err != nil {
 		return 0, err
 	}
-	if err := os.Mkdir(dir, 0o750); err != nil {
+	if err := os.Mkdir(dir, 0o755); err != nil { //nolint:gosec // a web server reads it
 		return 0, fmt.Errorf("write the pages: %w", err)
 	}
 	c := &copier{routes: h.routes(), dir: dir, most: most, files: make(map[address]string)}
@@ -118,7 +118,7 @@ func (a *answer) Write(p []byte) (int, error) { return a.body.Write(p) }
 
 func (c *copier) write(file string, text []byte) error {
 	name := filepath.Join(c.dir, filepath.FromSlash(file))
-	if err := os.MkdirAll(filepath.Dir(name), 0o750); err != nil {
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil { //nolint:gosec // a web server reads it
 		return err
 	}
 	return os.WriteFile(name, text, 0o644) //nolint:gosec // a web server reads it
