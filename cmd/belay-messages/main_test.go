@@ -282,6 +282,8 @@ func TestPasswordIsNotPrinted(t *testing.T) {
 		"postgres://user:" + secret + "@127.0.0.1:1/shop?sslmode=never",
 		"host=127.0.0.1 port=1 user=user password=" + secret + " dbname=shop sslmode=disable",
 		"host=127.0.0.1 port=x user=user password=" + secret,
+		"host=127.0.0.1 port=x user=user password = " + secret,
+		"host=127.0.0.1 port=x user=user password=a password = " + secret,
 	} {
 		_, code, err := runOn(t, dsn, "list")
 		if code == 0 || strings.Contains(err.Error(), secret) {

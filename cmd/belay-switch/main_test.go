@@ -95,6 +95,8 @@ func TestPasswordIsNotPrinted(t *testing.T) {
 		"postgres://user:" + secret + "@127.0.0.1:port/shop",
 		"postgres://user:" + secret + "@127.0.0.1:1/shop?sslmode=never",
 		"host=127.0.0.1 port=x user=user password=" + secret,
+		"host=127.0.0.1 port=x user=user password = " + secret,
+		"host=127.0.0.1 port=x user=user password=a password = " + secret,
 	} {
 		for _, args := range []string{"status", "to sql"} {
 			if out, err := belaySwitch(t, dsn, args); err == nil || strings.Contains(out+err.Error(), secret) {

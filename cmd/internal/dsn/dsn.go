@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"fmt"
 	"net/url"
+	"regexp"
 	"strings"
 
 	"github.com/go-sql-driver/mysql"
@@ -91,6 +92,9 @@ type masked struct {
 func (m *masked) Error() string { return m.text }
 func (m *masked) Unwrap() error { return m.err }
 
+// keyword is a password in the form of libpq.
+var keyword = regexp.MustCompile(`password\s*=\s*('[^']*'|\S+)`)
+
 // passwords returns what may be a password in a data source name.
 func passwords(name string) (all []string) {
 	add := func(password string) {
@@ -107,10 +111,8 @@ func passwords(name string) (all []string) {
 	if cfg, err := mysql.ParseDSN(name); err == nil {
 		add(cfg.Passwd)
 	}
-	for field := range strings.FieldsSeq(name) { // of libpq
-		if _, password, ok := strings.Cut(field, "password="); ok {
-			add(strings.Trim(password, "'"))
-		}
+	for _, m := range keyword.FindAllStringSubmatch(name, -1) {
+		add(strings.Trim(m[1], "'"))
 	}
 	return all
 }
