@@ -14,7 +14,7 @@ func fsyncs(tb testing.TB, db *gorm.DB) int {
 	if db.Name() == "postgres" {
 		// A session reports what it did when it is idle.
 		if err = db.Exec("SELECT pg_stat_force_next_flush()").Error; err == nil {
-			err = db.Raw("SELECT wal_sync FROM pg_stat_wal").Scan(&n).Error
+			err = db.Raw(walFsyncs(tb, db)).Scan(&n).Error
 		}
 	} else {
 		var name string
@@ -24,4 +24,17 @@ func fsyncs(tb testing.TB, db *gorm.DB) int {
 		tb.Fatal(err)
 	}
 	return n
+}
+
+// walFsyncs returns the query for the fsyncs of PostgreSQL's log, which 18 counts elsewhere.
+func walFsyncs(tb testing.TB, db *gorm.DB) string {
+	tb.Helper()
+	var since18 bool
+	if err := db.Raw("SELECT current_setting('server_version_num')::int >= 180000").Scan(&since18).Error; err != nil {
+		tb.Fatal(err)
+	}
+	if since18 {
+		return "SELECT sum(fsyncs) FROM pg_stat_io WHERE object = 'wal'"
+	}
+	return "SELECT wal_sync FROM pg_stat_wal"
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/belaygo/belay/internal/testrepo"
 )
 
-// databases are those with ceilings, in the order of the table.
+// databases are those of the table, in its order.
 var databases = []string{"mariadb", "mysql", "postgres"}
 
 const (
