@@ -140,7 +140,7 @@ func weigh(t *testing.T, all []counts, s *service) {
 			}
 			before := fsyncs(t, s.db)
 			c.allocations = min(c.allocations, do(times))
-			synced := (fsyncs(t, s.db) - before + times/2) / times
+			synced := (fsyncs(t, s.db) - before + times/10) / times // servers add more than they miss
 			if c.fsyncs < 0 || synced < c.fsyncs {
 				c.fsyncs = synced
 			}
