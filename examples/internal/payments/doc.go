@@ -16,7 +16,7 @@
 // undecided. At the end the provider forgets all ids, and every payment is requested again.
 //
 // BELAY_PAYMENTS names the number of payments, 2,000 in make e2e, and BELAY_E2E_SEED repeats a plan. With
-// 500 payments or more the databases are the test's own, and are killed, too.
+// 500 payments or more the databases are the test's own, and are killed, too; with less, some faults strike.
 //
 // # The judge
 //

@@ -72,10 +72,11 @@ func (s *stage) keepBack() {
 	s.fate("", 0)
 }
 
-// forgetPending lets the provider forget the ids of calls that are not answered.
+// forgetPending lets the provider forget the ids of charges that are not answered.
 func (s *stage) forgetPending() {
 	s.fate(isMute, -1)
-	s.noticed()
+	before := s.entries()
+	s.until("the provider charges", func() bool { return s.entries() > before })
 	s.order("/forget", nil)
 	s.fate("", 0)
 }

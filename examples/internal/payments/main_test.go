@@ -40,13 +40,11 @@ func TestMain(m *testing.M) {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	err := error(nil)
+	run := serve
 	if role == roleProvider {
-		err = serveProvider(ctx, os.Getenv(childLedger))
-	} else {
-		err = serve(ctx, role)
+		run = serveProvider
 	}
-	if err != nil {
+	if err := run(ctx, role); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

@@ -4,16 +4,20 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
 
-	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/teststack"
 )
 
-// ownFrom is the number of payments from which on a run has databases of its own.
-const ownFrom = 500
+const (
+	// ownFrom is the number of payments from which on a run has databases of its own.
+	ownFrom = 500
+	// fewFaults is how many faults strike in a run of less.
+	fewFaults = 8
+)
 
 // number returns what a variable says.
 func number(t *testing.T, variable string, usual uint64) uint64 {
@@ -32,43 +36,52 @@ func number(t *testing.T, variable string, usual uint64) uint64 {
 // TestPayments: each payment is charged once, and settled or listed, while all that there is fails in turn.
 func TestPayments(t *testing.T) {
 	t.Parallel()
-	payments := int(number(t, "BELAY_PAYMENTS", 100))
+	payments := int(number(t, "BELAY_PAYMENTS", 60))
 	seed := number(t, "BELAY_E2E_SEED", uint64(time.Now().UnixNano()))
 	t.Logf("BELAY_PAYMENTS=%d BELAY_E2E_SEED=%d", payments, seed)
 	if payments < ownFrom {
-		play(t, newStage(t, teststack.MySQL(t), nil, seed, roleService), payments, faults)
+		s := newStage(t, teststack.MySQL(t), nil, seed, roleService)
+		s.play(payments, s.plan(faults, fewFaults))
 		return
 	}
 	for _, server := range []string{"mariadb", "postgres"} {
 		t.Run(server, func(t *testing.T) {
 			t.Parallel()
 			own := teststack.StartDatabase(t, "payments-"+server, server)
-			play(t, newStage(t, own.DSN, own, seed, roleService), payments/2, append(append([]fault(nil), faults...), deaths...))
+			s := newStage(t, own.DSN, own, seed, roleService)
+			all := slices.Concat(faults, deaths)
+			s.play(payments/2, s.plan(all, max(len(all), payments/100)))
 		})
 	}
 }
 
 // play lets customers pay under faults, and judges what is there at the end.
-func play(t *testing.T, s *stage, payments int, all []fault) {
-	t.Helper()
+func (s *stage) play(payments int, plan []fault) {
+	s.t.Helper()
 	s.begin(3)
-	s.run(payments, s.plan(all, max(len(all), payments/50)))
+	s.run(payments, plan)
 	s.settle()
 	v := s.judge()
-	if !v.good() || v.payments != payments || v.undecided == 0 || v.charges < payments/2 {
-		t.Errorf("%d payments: %+v", payments, v)
+	if !v.good() || v.payments != payments || v.undecided == 0 || v.charges == 0 {
+		s.t.Errorf("%d payments: %+v", payments, v)
 	}
 	fmt.Fprintln(os.Stdout, v)
 }
 
-// plan returns so many faults in the order in which they strike: each of them once in each pass.
+// plan returns so many faults in the order in which they strike: each of them once in each pass. The one
+// that leaves payments undecided is always among them.
 func (s *stage) plan(all []fault, strikes int) (plan []fault) {
+	plan = append(plan, keptBack)
 	for len(plan) < strikes {
 		for _, n := range s.rng.Perm(len(all)) {
-			plan = append(plan, all[n])
+			if len(plan) >= len(all) || all[n].name != keptBack.name {
+				plan = append(plan, all[n])
+			}
 		}
 	}
-	return plan[:strikes]
+	plan = plan[:strikes]
+	s.rng.Shuffle(strikes, func(i, j int) { plan[i], plan[j] = plan[j], plan[i] })
+	return plan
 }
 
 // run lets customers request all payments, and strikes with the faults while they do.
@@ -99,13 +112,11 @@ func TestJudgeOfServices(t *testing.T) {
 	for name, c := range map[string]struct {
 		role  string
 		plan  []fault
-		purge bool // of what is pending
 		found func(verdict) bool
 	}{
-		"new ids":                  {roleNewIDs, []fault{muted, muted}, false, func(v verdict) bool { return v.twice > 0 }},
-		"by hand":                  {roleByHand, []fault{muted, killed}, false, func(v verdict) bool { return v.lost > 0 && v.twice == 0 }},
-		"until longer than memory": {roleLongUntil, []fault{forgets}, false, func(v verdict) bool { return v.twice > 0 && v.lost == 0 }},
-		"pending rows are purged":  {roleService, []fault{keptBack}, true, func(v verdict) bool { return v.lost+v.unlisted > 0 && v.twice == 0 }},
+		"new ids":                  {roleNewIDs, []fault{muted, muted}, func(v verdict) bool { return v.twice > 0 }},
+		"by hand":                  {roleByHand, []fault{muted, killed}, func(v verdict) bool { return v.lost > 0 && v.unlisted > 0 && v.twice == 0 }},
+		"until longer than memory": {roleLongUntil, []fault{forgets}, func(v verdict) bool { return v.twice > 0 && v.lost == 0 }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -114,9 +125,6 @@ func TestJudgeOfServices(t *testing.T) {
 			s.begin(2)
 			s.run(payments, c.plan)
 			s.settle()
-			if c.purge {
-				testdb.WantNil(t, s.db.Exec("DELETE FROM belay_pending").Error)
-			}
 			v := s.judge()
 			t.Log(v)
 			if !c.found(v) {

@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/belaygo/belay/internal/wait"
 )
 
 const (
@@ -85,8 +87,8 @@ func readLedger(path string) (list []entry, err error) {
 }
 
 // serveProvider runs a provider until ctx ends.
-func serveProvider(ctx context.Context, path string) error {
-	p, err := openProvider(path)
+func serveProvider(ctx context.Context, _ string) error {
+	p, err := openProvider(os.Getenv(childLedger))
 	if err != nil {
 		return err
 	}
@@ -120,9 +122,9 @@ func (p *provider) charge(w http.ResponseWriter, r *http.Request) {
 	}
 	if known.ID == "" {
 		if fate == isLate {
-			time.Sleep(2 * timeout)
+			work(2 * timeout)
 		}
-		time.Sleep(pace)
+		work(pace)
 		e.Refused = refuses(e.No)
 		if err := p.enter(e); err != nil {
 			w.WriteHeader(http.StatusInternalServerError)
@@ -143,13 +145,16 @@ func (p *provider) charge(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusInternalServerError)
 		return
 	}
-	time.Sleep(pace)
+	work(pace)
 	if known.Refused {
 		w.WriteHeader(http.StatusPaymentRequired)
 		return
 	}
 	fmt.Fprint(w, "receipt of "+known.No)
 }
+
+// work lasts, whether the client waits or not.
+func work(d time.Duration) { _ = wait.Sleep(context.Background(), d, nil) }
 
 // refuses reports whether a payment is refused.
 func refuses(no string) bool { return no[len(no)-1] == '7' }

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -160,6 +161,14 @@ func (s *stage) working() string {
 	n, err := io.ReadAll(resp.Body)
 	testdb.WantNil(s.t, err)
 	return string(n)
+}
+
+// entries returns how many lines the ledger has.
+func (s *stage) entries() int {
+	s.t.Helper()
+	text, err := os.ReadFile(s.ledger)
+	testdb.WantNil(s.t, err)
+	return strings.Count(string(text), "\n")
 }
 
 // judge compares the tables with the ledger.

@@ -36,7 +36,7 @@ func (s *stage) killRelay(t *testing.T, on string, d relayDeath) {
 	t.Helper()
 	c := &relayTrial{T: t, stage: s}
 	c.DSN, c.db = database(t, on)
-	c.relayRole.Redis, c.Sent = s.addrs, filepath.Join(t.TempDir(), "sent")
+	c.Redis, c.Sent = s.addrs, filepath.Join(t.TempDir(), "sent")
 	testdb.WantNil(t, c.db.Migrator().CreateTable(&Arrival{}))
 	testdb.WantNil(t, migrate(t.Context(), c.db))
 	c.send()
