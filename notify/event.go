@@ -204,7 +204,7 @@ func (e *Event) Validate() error {
 		return cloudevent.Invalid("a time of lost is outside the years 0 to 9999")
 	case e.Message != nil && !cloudevent.Writable(e.Message.StoredAt):
 		return cloudevent.Invalid("stored_at of message is outside the years 0 to 9999")
-	case e.Call != nil && !(cloudevent.Writable(e.Call.Since) && cloudevent.Writable(e.Call.Until)):
+	case e.Call != nil && (!cloudevent.Writable(e.Call.Since) || !cloudevent.Writable(e.Call.Until)):
 		return cloudevent.Invalid("a time of call is outside the years 0 to 9999")
 	case e.TTL < 0:
 		return cloudevent.Invalid("ttl %v is negative", e.TTL)
