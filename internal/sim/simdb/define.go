@@ -25,7 +25,7 @@ func (p *parser) createTable() *statement {
 			st.keys = append(st.keys, key{name: name, column: p.only()})
 		case p.is("KEY"): // it is not unique, and of no use here
 			p.ident()
-			p.only()
+			p.names()
 		default:
 			p.column(st)
 		}

@@ -19,7 +19,7 @@ type expr struct {
 }
 
 // binds is how tightly an operator binds.
-var binds = map[string]int{"AND": 1, "=": 3, ">": 3, "<": 3, "IN": 3, "BETWEEN": 3, "+": 4, "-": 4}
+var binds = map[string]int{"AND": 1, "=": 3, ">": 3, "<": 3, "<=": 3, "<>": 3, "IN": 3, "BETWEEN": 3, "+": 4, "-": 4}
 
 // expr reads an expression of operators that bind more tightly than above.
 func (p *parser) expr(above int) *expr {
@@ -201,6 +201,10 @@ func (e *expr) apply(v *env) any {
 		return compare(args[0], args[1]) > 0
 	case "<":
 		return compare(args[0], args[1]) < 0
+	case "<=":
+		return compare(args[0], args[1]) <= 0
+	case "<>":
+		return compare(args[0], args[1]) != 0
 	case "age":
 		at, ok := args[0].(int64)
 		if !ok {

@@ -15,7 +15,7 @@ type statement struct {
 	from      *statement // FROM (SELECT ...): the condition is one on what that returns
 	where     *expr
 	claimed   *expr // what else the claim of an answer fulfills
-	order     string
+	order     []string
 	limit     *expr
 	lock      locking
 	columns   []string
@@ -238,7 +238,7 @@ func (p *parser) selection() *statement {
 	}
 	p.condition(st)
 	if p.is("ORDER BY") {
-		st.order = p.ident()
+		p.some(func() { st.order = append(st.order, p.ident()) })
 	}
 	if p.is("LIMIT") {
 		st.limit = p.expr(0)

@@ -1,6 +1,9 @@
 package simdb
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // A scan is how the rows of a table are found: by keys of an index, or all of them from the
 // first or after a key.
@@ -82,9 +85,13 @@ func (s *session) found(v *env, st *statement, l locking, f func(*row, []any) (b
 	if st.claimed != nil {
 		sc.also = func(values []any) (bool, error) { return s.db.engine.claimed(s.tx, v.of(values), st.claimed) }
 	}
-	sorted := st.order != "" && v.table.column(st.order) != v.table.indexes[0].column
-	if sorted && (l.mode != 0 || sc.keys != nil || !v.table.columns[v.table.column(st.order)].notNull) {
-		panic(unknown("ORDER BY " + st.order))
+	var order []int
+	for _, name := range st.order {
+		order = append(order, v.table.column(name))
+	}
+	sorted := order != nil && order[0] != v.table.indexes[0].column
+	if sorted && (l.mode != 0 || sc.keys != nil || slices.ContainsFunc(order, func(n int) bool { return !v.table.columns[n].notNull })) {
+		panic(unknown("ORDER BY " + strings.Join(st.order, ", ")))
 	}
 	if l.mode != 0 {
 		return s.db.engine.find(s.tx, sc, l, f)
@@ -94,7 +101,7 @@ func (s *session) found(v *env, st *statement, l locking, f func(*row, []any) (b
 	}
 	rows := sc.rows()
 	if sorted {
-		s.sort(rows, v.table.column(st.order))
+		s.sort(rows, order)
 	}
 	var last any
 	for _, r := range rows {
@@ -118,15 +125,20 @@ func (s *session) found(v *env, st *statement, l locking, f func(*row, []any) (b
 	return nil
 }
 
-// sort sorts rows by a column, as the transaction sees it.
-func (s *session) sort(rows []*row, column int) {
-	value := func(r *row) any {
-		if values := s.tx.read(r); values != nil {
-			return values[column]
+// sort sorts rows by columns, as the transaction sees them.
+func (s *session) sort(rows []*row, columns []int) {
+	key := func(r *row) []any {
+		values := s.tx.read(r)
+		if values == nil {
+			return nil
 		}
-		return nil
+		var key []any
+		for _, n := range columns {
+			key = append(key, values[n])
+		}
+		return key
 	}
-	slices.SortStableFunc(rows, func(a, b *row) int { return compare(value(a), value(b)) })
+	slices.SortStableFunc(rows, func(a, b *row) int { return compareKeys(key(a), key(b)) })
 }
 
 // rows returns the rows that any version of which a scan may meet.

@@ -15,7 +15,7 @@ type token struct {
 // kinds are those of the groups of lexeme, after that of spaces and comments.
 const kinds = "wqnspo"
 
-var lexeme = regexp.MustCompile("(--[^\n]*|[\\s;]+)|([A-Za-z_]\\w*)|(`[^`]*`|\"[^\"]*\")|(\\d+)|('(?:[^']|'')*')|(\\?|\\$\\d+)|(.)")
+var lexeme = regexp.MustCompile("(--[^\n]*|[\\s;]+)|([A-Za-z_]\\w*)|(`[^`]*`|\"[^\"]*\")|(\\d+)|('(?:[^']|'')*')|(\\?|\\$\\d+)|(<=|<>|.)")
 
 // tokens splits a statement. It knows no comments but those to the end of a line.
 func tokens(sql string) (found []token) {

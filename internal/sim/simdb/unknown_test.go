@@ -14,7 +14,7 @@ func TestUnknown(t *testing.T) {
 		"SELECT 1",
 		"SELECT amount FROM orders WHERE nothing = 1",
 		"SELECT amount FROM orders WHERE no = 1",
-		"SELECT amount FROM orders WHERE amount <= 1",
+		"SELECT amount FROM orders WHERE amount >= 1",
 		"SELECT amount FROM orders ORDER BY amount",
 		"SELECT amount FROM orders FOR UPDATE",
 		"SELECT amount FROM orders, stocks",
