@@ -240,7 +240,7 @@ func (d *dice) fault(w *world, top *call) *choice {
 }
 
 // delicate are the calls whose answers matter most.
-var delicate = []string{"COMMIT", "ACQUIRE", "INSPECT", "RELEASE"}
+var delicate = []string{pays, "COMMIT", "ACQUIRE", "INSPECT", "RELEASE"}
 
 // cut breaks a connection: most of all in a COMMIT, or with a lock.
 func (d *dice) cut(c *call) *choice {
@@ -249,7 +249,10 @@ func (d *dice) cut(c *call) *choice {
 		return nil
 	}
 	fates := []action{cut, cutAnswer, delay, refuse}
-	if c.db == nil || !c.db.Commit {
+	switch {
+	case c.pays:
+		fates = append(fates, mistake) // it charges, and says that it is busy
+	case c.db == nil || !c.db.Commit:
 		fates = fates[:3]
 	}
 	return &choice{do: fates[d.IntN(len(fates))], on: c.label()}

@@ -90,6 +90,18 @@ var schemas = map[string][]string{
 	},
 }
 
+// callSchemas make the tables of what is reserved and settled.
+var callSchemas = map[string][]string{
+	"mysql": {
+		"CREATE TABLE holds (id BIGINT AUTO_INCREMENT, request VARCHAR(64), op VARCHAR(64), PRIMARY KEY (id), UNIQUE INDEX idx_holds_op (op))",
+		"CREATE TABLE bills (id BIGINT AUTO_INCREMENT, request VARCHAR(64), op VARCHAR(64), declined BOOLEAN, PRIMARY KEY (id), UNIQUE INDEX idx_bills_op (op))",
+	},
+	"postgres": {
+		"CREATE TABLE holds (id BIGSERIAL, request VARCHAR(64), op VARCHAR(64), PRIMARY KEY (id), CONSTRAINT idx_holds_op UNIQUE (op))",
+		"CREATE TABLE bills (id BIGSERIAL, request VARCHAR(64), op VARCHAR(64), declined BOOLEAN, PRIMARY KEY (id), CONSTRAINT idx_bills_op UNIQUE (op))",
+	},
+}
+
 func newDatabase(p plan) *simdb.Database {
 	db := simdb.New(p.server, p.knobs)
 	db.Exec(schemas[p.dialect]...)
@@ -98,6 +110,10 @@ func newDatabase(p plan) *simdb.Database {
 	}
 	if p.serves() {
 		db.Exec(schemaOf("once", p.dialect)...)
+	}
+	if p.calls() {
+		db.Exec(schemaOf("internal/pending", p.dialect)...)
+		db.Exec(callSchemas[p.dialect]...)
 	}
 	for id := 1; id <= 2; id++ {
 		db.Exec(fmt.Sprintf(quoted(p.dialect, "INSERT INTO stocks (id, `left`, version) VALUES (%d, %d, 1)"), id, full),
@@ -145,7 +161,11 @@ func openBase() {
 func warm(dialect string) {
 	locker, err := lock.New(memlock.New(), lock.Config{Logger: silent})
 	must(err)
-	db := newDatabase(plan{dialect: dialect, server: personalities[dialect], purges: true})
+	all := plan{dialect: dialect, server: personalities[dialect], purges: true, work: [][][]spec{{nil}}}
+	for _, work := range workloads {
+		all.work[0][0] = append(all.work[0][0], spec{work: work})
+	}
+	db := newDatabase(all)
 	p := &process{dialect: dialect, pool: sql.OpenDB(db.Connector("warm", open{}))}
 	p.db = openOn(dialect, p.pool)
 	p.guard, err = guard.New(base[dialect], locker, guard.Config{Service: "warm", Logger: silent}) // base learns the callbacks
@@ -154,7 +174,11 @@ func warm(dialect string) {
 	must(err)
 	for _, work := range slices.Repeat(workloads, 2) {
 		if work.writes() {
-			_ = p.perform(context.Background(), &op{spec: spec{work: work, key: "k", request: request{id: "r", content: "a"}}, name: "warm", own: "warm"})
+			q := request{"r", "a"}
+			if work.calls {
+				q.id = "s"
+			}
+			_ = p.perform(context.Background(), &op{spec: spec{work: work, key: "k", request: q}, name: "warm", own: "warm"})
 		}
 	}
 	must(locker.Close(context.Background()))

@@ -47,6 +47,15 @@
 // Each answer is compared with the one that was stored in a life that its caller may have
 // seen.
 //
+// # Calls
+//
+// An operation with a call in its middle calls a bank, which acts once for each id. The bank
+// remembers an id as long as the guard relies on that, and no longer. A call may be answered late, lose its
+// answer, arrive behind the end of its caller, and charge although the bank says that it is busy. One request of a plan may be
+// one that the bank declines. Its reservation and its settlement are rows of their own. Callers rest
+// between their operations, for longer than a lease, too. While a call is at work requests do not get old: they would
+// without the time that the bank forgets in.
+//
 // # Strays
 //
 // Some operations leave a goroutine behind, whose statement races with the end of the
@@ -96,6 +105,19 @@
 //	S8   nobody is told of a business conflict who has none
 //	S9   nobody is told that the lock is unavailable whose own time was too short for an answer
 //	S10  no statement of a goroutine that outlives its operation is committed alone
+//
+// Those with C are of internal/model/call, under its numbers:
+//
+//	C1   a request is charged for once, until its claim is purged
+//	C2   all calls of a request have one content
+//	C3   what is settled is what the bank has answered
+//	C4   no call begins when the result is stored
+//	C5   no call begins behind Until
+//	C6   two calls run at once only if the first has had its time
+//	C7   one attempt calls once, and only for what is pending
+//	C8   a reservation is pending, or settled, and not both
+//	C9   a claim is of what is settled
+//	C11  nobody is told that a request is done while it is pending
 //
 // # More
 //

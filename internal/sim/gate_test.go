@@ -25,6 +25,7 @@ type call struct {
 	sql     string // of db, whole
 	conn    string
 	cuts    bool // it goes over a network
+	pays    bool // to the bank
 	decided chan fate
 }
 

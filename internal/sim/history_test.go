@@ -83,7 +83,7 @@ func (h *history) asked(o *op, r lockengine.Request) {
 	defer h.w.mu.Unlock()
 	rank := func(key string) string { return strings.TrimPrefix(key, o.lock()) } // its request's comes first
 	for _, owner := range o.owners {
-		if g := h.grants[owner]; rank(g.key) > rank(r.Key) && g.from > 0 && g.until == 0 && o.cut == nil {
+		if g := h.grants[owner]; rank(g.key) > rank(r.Key) && g.from > 0 && g.until == 0 && o.cut == nil && !h.w.gate.isDead(o.process) {
 			h.w.problem("S1: %s asks for %q, and has %q", o, r.Key, g.key)
 		}
 	}
@@ -179,7 +179,7 @@ func (h *history) statement(c *call, do action) {
 		c.op.attempts = append(c.op.attempts, a)
 	case a == nil:
 		return
-	case strings.Contains(c.sql, "LEFT JOIN belay_answer"): // it asks for an answer, and is no attempt
+	case strings.Contains(c.sql, "LEFT JOIN belay_answer"), strings.Contains(c.sql, "since_ms, lease_ms"): // it asks for an answer, or what is pending, and is no attempt
 		c.op.attempts = slices.DeleteFunc(c.op.attempts, func(b *attempt) bool { return a == b })
 	case word == "SELECT" && a.wrote == 0 && h.w.plan.dialect == "postgres":
 		a.snapshot = h.w.step
@@ -252,6 +252,7 @@ func (h *history) forgotten() {
 		}
 	}
 	h.live(nil)
+	h.w.checkOpen()
 	h.last = now
 	if h.w.plan.outbox {
 		clear(h.stored)

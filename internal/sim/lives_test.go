@@ -65,6 +65,9 @@ func (h *history) live(c *call) {
 		if !slices.ContainsFunc(claims, func(r map[string]any) bool { return ids[r["request"].(string)] == l.id && r["attempt"] == l.attempt }) {
 			l.ended = h.w.step
 			l.lost, l.purged = c == nil, c != nil
+			if l.purged {
+				h.w.bank.forget(l.id)
+			}
 		}
 	}
 	for _, r := range claims {
@@ -166,6 +169,9 @@ func (w *world) entered(o *op) {
 func (w *world) checkLives() {
 	w.history.live(nil)
 	for _, l := range w.history.lives {
+		if l.op.work.calls { // C9
+			continue
+		}
 		n, want := 0, len(l.op.rows())
 		for _, k := range l.op.commits {
 			if k.step == l.step {
@@ -181,7 +187,7 @@ func (w *world) checkLives() {
 	}
 	for _, k := range w.history.commits {
 		claimed := func(l *life) bool { return l.op == k.op && l.step == k.step }
-		if k.op.work.serves && !slices.ContainsFunc(w.history.lives, claimed) {
+		if k.op.work.serves && !k.op.work.calls && !slices.ContainsFunc(w.history.lives, claimed) {
 			w.problem("S3: %s (%s) has committed %s without a claim", k.op, k.op.work.name, k.row)
 		}
 	}
@@ -211,6 +217,7 @@ func (w *world) checkDone(o *op) {
 	}
 	silent := func(l *life) bool { return !o.work.answers || l.answer == nil || l.forgot > 0 && l.forgot <= o.ended }
 	switch {
+	case o.work.calls && errors.Is(o.err, guard.ErrMismatch) && slices.ContainsFunc(w.history.ops, func(p *op) bool { return p.id == o.id && p.began > 0 && p.content != o.content }): // its call is pending, perhaps
 	case o.claimed() && !errors.Is(o.err, dbtx.ErrClaimed) && !w.contended(o): // or the database has said so
 		w.problem("S6: %s (%s) is told that another has its request, and nobody has", o, o.work.name)
 	case repeat && !w.seen(o, func(l *life) bool { return l.op != o && !o.differs(l) && silent(l) }):
@@ -259,10 +266,20 @@ const purgeTime = 2*time.Second + time.Millisecond
 // mayAge reports whether requests may become old: while an operation with a claim is at
 // work, or the outcome of its COMMIT is looked for, no time of that length passes.
 func (w *world) mayAge() bool {
+	if w.calling() {
+		return false
+	}
 	return w.plan.purges && !w.calm && !slices.ContainsFunc(w.history.ops, func(o *op) bool {
 		return o.ended == 0 && slices.ContainsFunc(o.attempts, func(a *attempt) bool {
 			return a.sent || a.wrote > 0 && w.history.open[a.conn] == a
 		})
+	})
+}
+
+// calling reports whether an operation with a call is at work, or one is on its way.
+func (w *world) calling() bool {
+	return slices.ContainsFunc(w.ghosts, func(c *call) bool { return c.pays }) || slices.ContainsFunc(w.history.ops, func(o *op) bool {
+		return o.work.calls && o.began > 0 && o.ended == 0 && o.process.killed == 0
 	})
 }
 

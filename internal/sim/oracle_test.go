@@ -19,6 +19,7 @@ import (
 func (w *world) learn(o *op) {
 	w.mu.Lock() // those whom a timer wakes next do not know that the scheduler has come first
 	defer w.mu.Unlock()
+	w.checkTold(o)
 	if held, ok := errors.AsType[*lockengine.HeldError](o.err); ok {
 		w.ownGhost(o, held)
 	}
@@ -155,6 +156,10 @@ func (w *world) checkSums() {
 // checkResult is I3: nil means that the operation's own commit took effect, any error but
 // ErrUnknown that none did.
 func (w *world) checkResult(o *op) {
+	if o.work.calls {
+		w.checkCall(o)
+		return
+	}
 	commits, lost := 0, 0
 	for _, k := range o.commits {
 		if commits++; k.lost {
@@ -175,7 +180,7 @@ const longest = 15 * time.Minute
 
 // checkWait is S2: a Wait lasts as long as it says, and ends.
 func (w *world) checkWait(o *op) {
-	if _, held := errors.AsType[*lockengine.HeldError](o.err); held && errors.Is(o.err, guard.ErrBusy) && o.took < o.wait && !o.gaveUp && !o.claimed() {
+	if _, held := errors.AsType[*lockengine.HeldError](o.err); held && errors.Is(o.err, guard.ErrBusy) && o.took < o.wait && !o.gaveUp && !o.claimed() && !o.work.calls {
 		w.problem("S2: %s has waited %v of %v", o, o.took, o.wait)
 	}
 	if o.took > o.wait+longest && !o.work.bare {
@@ -264,8 +269,11 @@ var failures = []notify.Verdict{notify.VerdictOverlap, notify.VerdictLost, notif
 // without a reason.
 func (w *world) checkEvents(o *op) {
 	own, may := len(o.failures()), 1
-	if o.work.combines {
+	switch {
+	case o.work.combines:
 		may = 2 // one is about the lock of its crew, which it may have shared unseen
+	case o.work.calls:
+		may = o.losses() // it goes on under another lock
 	}
 	if own > may {
 		w.problem("I7: %s has reported %d events", o, own)
@@ -382,7 +390,7 @@ func (h *history) unsureBefore(o *op, g *grant) bool {
 // its first snapshot, on a row that its key protects, is reported.
 func (w *world) checkOverlaps(k *commit) {
 	for _, o := range w.history.ops {
-		if o == k.op || o.work.bare || o.ended == 0 || len(o.attempts) == 0 || !o.writes(k.row) || slices.Contains(o.attempts, k.attempt) {
+		if o == k.op || o.work.bare || o.work.calls || o.ended == 0 || len(o.attempts) == 0 || !o.writes(k.row) || slices.Contains(o.attempts, k.attempt) {
 			continue
 		}
 		first, key := w.history.firstOfLast(o), o.keyOf(k.row)

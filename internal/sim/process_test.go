@@ -170,6 +170,7 @@ func (p *process) caller(ops []*op) {
 		o.giveUp = giveUp
 		p.w.mu.Unlock()
 		ctx := callerContext{background, o}
+		time.Sleep(o.rest)
 		if !p.pause(ctx, o, fmt.Sprintf("DO %s %s", o.work.name, o.key)) {
 			return
 		}

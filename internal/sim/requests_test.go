@@ -1,10 +1,12 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"gorm.io/gorm"
@@ -37,6 +39,9 @@ func newRequest(r *rand.Rand) request {
 	}
 	return q
 }
+
+// prints has a request say what it asks for, as one with a call must.
+func (q *request) prints() { q.content = cmp.Or(q.content, "a") }
 
 func (q request) String() string {
 	if q.id == "" {
@@ -81,6 +86,18 @@ func (p plan) serves() bool {
 		}
 	}
 	return serves
+}
+
+// calls reports whether operations of a plan call the bank.
+func (p plan) calls() bool {
+	for _, callers := range p.work {
+		for _, specs := range callers {
+			if slices.ContainsFunc(specs, func(s spec) bool { return s.work.calls }) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // A receipt is an answer. It names the run that made it.

@@ -37,7 +37,7 @@ func (o *op) rows() (all []row) {
 }
 
 // writes reports whether there are rows that w writes.
-func (w *workload) writes() bool { return len(w.rows)+len(w.own) > 0 }
+func (w *workload) writes() bool { return len(w.rows)+len(w.own) > 0 || w.calls }
 
 // rowOf is the name of the row of a table that a key names.
 func rowOf(table, key string) string {
@@ -182,6 +182,15 @@ func (o *op) failures() (own []notify.Event) {
 		}
 	}
 	return own
+}
+
+// losses returns how many locks o has reported to have failed.
+func (o *op) losses() int {
+	owners := make(map[string]bool)
+	for _, ev := range o.failures() {
+		owners[ev.Owner] = true
+	}
+	return len(owners)
 }
 
 // heard are those and what was reported by one whose transaction o shared.

@@ -16,13 +16,15 @@ import (
 
 // A world is one schedule: processes, the servers that they share, and one scheduler.
 type world struct {
-	plan    plan
-	rng     *rand.Rand // of the scheduler
-	chooser chooser
-	gate    *gate
-	server  *server
-	db      *simdb.Database // nil: no operation needs one
-	history *history
+	plan     plan
+	rng      *rand.Rand // of the scheduler
+	chooser  chooser
+	gate     *gate
+	server   *server
+	db       *simdb.Database // nil: no operation needs one
+	history  *history
+	bank     *bank
+	bankDown bool // it is, for good
 
 	mu        sync.Mutex
 	returned  []*op // since the last step
@@ -42,6 +44,9 @@ type world struct {
 	story    []string
 	problems []string
 	fired    []string // blind spots
+
+	begun  []*begun       // calls of the bank; guarded by mu
+	billed map[string]int // settlements, by request
 }
 
 // maxSteps bounds a schedule: what is still running by then runs on without faults.
@@ -64,7 +69,7 @@ type result struct {
 func simulate(t *testing.T, p plan, c chooser) (r result) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{plan: p, rng: rand.New(rand.NewPCG(p.seed, 1)), chooser: c, gate: newGate(), serves: p.serves()}
-		w.server, w.history = newServer(w), newHistory(w)
+		w.server, w.history, w.bank = newServer(w), newHistory(w), newBank(w)
 		random.Use(numbers(p.seed))
 		defer random.Use(nil)
 		if p.database() {
@@ -194,6 +199,7 @@ func (w *world) settle() {
 			w.history.changed(c)
 		}
 		w.history.live(c)
+		w.checkOpen()
 		w.dirty = nil
 	}
 	if w.stored {
@@ -299,7 +305,7 @@ func (w *world) decide(do action, c *call) {
 	if c.op != nil && do != run {
 		c.op.missed(c.text)
 	}
-	if c.run != nil && do != run {
+	if c.run != nil && do != run && !c.pays {
 		w.history.shaken++
 		if expired(c) {
 			w.history.silent = max(w.history.silent, time.Since(c.at))
@@ -341,6 +347,9 @@ func (w *world) decide(do action, c *call) {
 	case refuse:
 		w.gate.decide(c, refused)
 	case mistake:
+		if c.run != nil {
+			c.run()
+		}
 		w.gate.decide(c, mistaken)
 	case delay:
 		w.ghosts = append(w.ghosts, c)
@@ -425,6 +434,9 @@ func (w *world) kill(name string) {
 	p := w.processes[i]
 	p.killed = w.step
 	for _, c := range w.gate.calls() {
+		if c.process == p && c.pays {
+			w.ghosts = append(w.ghosts, c)
+		}
 		if c.process == p && c.db != nil {
 			w.history.statement(c, cut)
 		}

@@ -249,6 +249,28 @@ func TestRequests(t *testing.T) {
 	}
 }
 
+// TestCalls runs schedules of operations with a call in their middle.
+func TestCalls(t *testing.T) {
+	themes := slices.DeleteFunc(slices.Clone(themes), func(theme []string) bool { return !workloadOf(theme[0]).calls })
+	for seed := range uint64(600) {
+		p := newPlan(seed)
+		theme, r := themes[seed%uint64(len(themes))], rand.New(rand.NewPCG(seed, 4))
+		for _, callers := range p.work {
+			for _, specs := range callers {
+				for i := range specs {
+					specs[i].work, specs[i].request = workloadOf(theme[r.IntN(len(theme))]), newRequest(r)
+					specs[i].prints()
+					specs[i].rest = rests[r.IntN(len(rests))]
+				}
+			}
+		}
+		p.until, p.outbox, p.also, p.purges, p.faults = untils[seed%2], false, nil, seed%3 == 0, 5
+		if r := simulate(t, p, newDice(p)); len(r.problems) > 0 {
+			t.Fatal(shrink(t, r, patience()).report())
+		}
+	}
+}
+
 // difference is where two stories part.
 func difference(a, b string) string {
 	one, other := strings.Split(a, "\n"), strings.Split(b, "\n")
@@ -269,7 +291,10 @@ func TestWorkloads(t *testing.T) {
 			if work.serves {
 				s.request = request{id: "r", content: "a"}
 			}
-			p := plan{dialect: dialect, server: personalities[dialect], outbox: work.boxed, work: [][][]spec{{{s, s}}}}
+			if work.calls {
+				s.rest = rests[2]
+			}
+			p := plan{dialect: dialect, server: personalities[dialect], outbox: work.boxed, until: untils[1], work: [][][]spec{{{s, s}}}}
 			r := simulate(t, p, &player{})
 			if story := r.text(); len(r.problems) > 0 || !strings.Contains(story, "returned: <nil>") {
 				t.Errorf("%s: %v\n%s\n%s", dialect, r.problems, p, story)

@@ -47,6 +47,10 @@ type workload struct {
 	keyed bool
 	// named is a keyed one whose rows are named under the key, which it takes, too
 	named bool
+	// calls is one with a call of the bank in its middle
+	calls bool
+	// fails is one whose settlement fails if it is its caller's first
+	fails bool
 	// strays is one that leaves a goroutine behind
 	strays bool
 }
@@ -116,7 +120,7 @@ var workloads = append([]*workload{
 			return order(tx, o)
 		})
 	}},
-}, slices.Concat(transfers(), requests(), straying())...)
+}, slices.Concat(transfers(), requests(), calling(), straying())...)
 
 func order(tx *gorm.DB, o *op) error { return tx.Create(&Order{No: o.key}).Error }
 
@@ -191,6 +195,9 @@ var themes = [][]string{
 	{"once: decline", "once: take or decline", "once: take"},
 	{"once: panic", "once: take or refusal", "once: take"},
 	{"once: transfer", "once: take", "transfer"},
+	{"call: pay"},
+	{"call: pay", "call: pay", "call: pay or failure", "call: pay or panic"},
+	{"call: pay and take", "call: pay or refusal", "call: pay", "take from an account"},
 	{"stray order", "stray order or refusal"},
 }
 
@@ -205,17 +212,19 @@ func workloadOf(name string) *workload {
 
 // A plan is what a schedule has beside its choices. It follows from the seed.
 type plan struct {
-	seed    uint64
-	server  simdb.Personality
-	dialect string
-	faults  int
-	outbox  bool
-	knobs   simdb.Knobs
-	second  bool     // odd processes are connected to another node
-	also    []action // faults beside the ordinary ones
-	policy  guard.Policy
-	purges  bool       // old requests are
-	work    [][][]spec // of each process, of each caller
+	seed     uint64
+	server   simdb.Personality
+	dialect  string
+	faults   int
+	outbox   bool
+	knobs    simdb.Knobs
+	second   bool     // odd processes are connected to another node
+	also     []action // faults beside the ordinary ones
+	policy   guard.Policy
+	purges   bool          // old requests are
+	until    time.Duration // calls may begin
+	declined string        // the request that the bank declines
+	work     [][][]spec    // of each process, of each caller
 }
 
 // A spec is one operation that a caller makes.
@@ -223,6 +232,7 @@ type spec struct {
 	work *workload
 	key  string
 	wait time.Duration
+	rest time.Duration // before it begins
 	request
 }
 
@@ -265,6 +275,9 @@ func newPlan(seed uint64) plan {
 		keys = []string{"k", "k", "k", "l"}
 		p.outbox, p.purges = false, r.IntN(3) == 0
 	}
+	calls := workloadOf(theme[0]).calls
+	p.until = untils[r.IntN(len(untils))]
+	p.declined = []string{"", "r", "s"}[r.IntN(3)]
 	for range 2 + r.IntN(4)/3 {
 		var callers [][]spec
 		n := 1 + r.IntN(3)/2
@@ -273,10 +286,20 @@ func newPlan(seed uint64) plan {
 		}
 		for range n {
 			var specs []spec
-			for range 1 + r.IntN(3)/2 {
+			several := 1 + r.IntN(3)/2
+			if calls {
+				several++
+			}
+			for i := range several {
 				specs = append(specs, spec{work: workloadOf(theme[r.IntN(len(theme))]), key: keys[r.IntN(len(keys))], wait: waits[r.IntN(len(waits))]})
 				if serves {
 					specs[len(specs)-1].request = newRequest(r)
+				}
+				if calls {
+					specs[len(specs)-1].prints()
+				}
+				if calls && i > 0 {
+					specs[len(specs)-1].rest = rests[r.IntN(len(rests))]
 				}
 				if last := &specs[len(specs)-1]; crew && last.wait == 0 && r.IntN(4) > 0 {
 					last.wait = waits[2+r.IntN(2)]
