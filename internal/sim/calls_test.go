@@ -47,7 +47,7 @@ var errSettle = errors.New("the settlement fails")
 // calling are the operations with a call of the bank in their middle.
 func calling() []*workload {
 	pay := func(name string, w workload) *workload {
-		w.name, w.serves, w.calls, w.answers, w.keyed = name, true, true, true, true
+		w.name, w.serves, w.calls, w.answers, w.keyed, w.sends = name, true, true, true, true, true
 		w.run = func(ctx context.Context, p *process, o *op) (err error) {
 			opts := []guard.Option{guard.Wait(o.wait)}
 			if w.named {
@@ -77,7 +77,7 @@ func (o *op) payment(p *process) guard.Call[request, receipt, receipt] {
 		Name: "take", Timeout: callTimeout, Until: until,
 		Reserve: func(ctx context.Context, tx *gorm.DB, q request) error {
 			if o.work.picky && o.first {
-				return guard.Refuse(receipt{o.name, notCalled})
+				return guard.Refuse(receipt{o.name, notCalled}, o.messages()...)
 			}
 			if o.work.named {
 				if err := o.account(o.key, -1).Run(ctx, tx); err != nil {
@@ -97,19 +97,25 @@ func (o *op) payment(p *process) guard.Call[request, receipt, receipt] {
 				return receipt{}, err
 			case o.work.panics && o.first:
 				panic(errPanic)
+			}
+			o.got = true
+			switch {
 			case no:
 				return receipt{}, guard.Refuse(receipt{q.id, declined})
 			}
 			return receipt{q.id, paid}, nil
 		},
-		Settle: func(_ context.Context, tx *gorm.DB, q request, out guard.Outcome[receipt]) (receipt, error) {
+		Settle: func(ctx context.Context, tx *gorm.DB, q request, out guard.Outcome[receipt]) (receipt, error) {
 			if out.Value.By != q.id || out.Refused != (out.Value.Run == declined) {
 				return receipt{}, errors.New("it is another call's outcome")
 			}
 			if o.work.fails && o.first {
 				return receipt{}, errSettle
 			}
-			return receipt{o.name, out.Value.Run}, tx.Create(&Bill{Request: q.id, Op: o.name, Declined: out.Refused}).Error
+			if err := tx.Create(&Bill{Request: q.id, Op: o.name, Declined: out.Refused}).Error; err != nil {
+				return receipt{}, err
+			}
+			return receipt{o.name, out.Value.Run}, o.send(ctx, tx)
 		},
 	}
 }

@@ -190,6 +190,9 @@ func (d *dice) rest(actor string) {
 
 var pauses = []time.Duration{20 * time.Millisecond, 600 * time.Millisecond, 2500 * time.Millisecond, ttl + time.Second}
 
+// stall is longer than the lease of a call.
+const stall = 24 * time.Second
+
 func (d *dice) fault(w *world, top *call) *choice {
 	if top.text == flush && d.IntN(2) == 0 { // the commit is visible, and may be lost
 		d.rest(top.actor)
@@ -200,6 +203,16 @@ func (d *dice) fault(w *world, top *call) *choice {
 			d.rest(top.actor)
 		}
 		return &choice{do: wait, forTime: pauses[d.IntN(len(pauses))]}
+	}
+	if top.op != nil && top.op.work.calls && d.IntN(3) == 0 { // it stands still for longer than its lease, or its lock is lost meanwhile
+		if d.IntN(2) == 0 {
+			d.rest(top.actor)
+			return &choice{do: wait, forTime: stall}
+		}
+		if key := top.op.lock(); w.server.state.held[key].owner != "" {
+			d.rest(top.actor)
+			return &choice{do: lose, on: key}
+		}
 	}
 	if top.op != nil && top.op.gaveUp && top.db != nil && d.IntN(2) == 0 { // the database is silent for one who does not wait
 		return &choice{do: wait, forTime: pauses[3]}

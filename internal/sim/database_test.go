@@ -111,6 +111,9 @@ func newDatabase(p plan) *simdb.Database {
 	if p.serves() {
 		db.Exec(schemaOf("once", p.dialect)...)
 	}
+	if p.sendsAny() {
+		db.Exec(messageSchema(p.dialect)...)
+	}
 	if p.calls() {
 		db.Exec(schemaOf("internal/pending", p.dialect)...)
 		db.Exec(callSchemas[p.dialect]...)

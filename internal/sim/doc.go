@@ -56,6 +56,19 @@
 // between their operations, for longer than a lease, too. While a call is at work requests do not get old: they would
 // without the time that the bank forgets in.
 //
+// # Messages
+//
+// Any operation may send a message with its commit, whatever else it does. Nobody takes
+// messages out, so that each moment shows who has sent one.
+//
+// # Rest
+//
+// In some schedules the faults end at a step that the plan draws. What was delayed arrives. One fault
+// may stay for good: the bank or the server of the locks is gone, or a process is not started again. From then on
+// waits must end, and nobody waits for a lock that is free. Once all callers have ended, in each schedule,
+// what is pending is repeated until it is settled, or its caller is told that it is
+// undecided, and people see it in the list.
+//
 // # Strays
 //
 // Some operations leave a goroutine behind, whose statement races with the end of the
@@ -105,6 +118,9 @@
 //	S8   nobody is told of a business conflict who has none
 //	S9   nobody is told that the lock is unavailable whose own time was too short for an answer
 //	S10  no statement of a goroutine that outlives its operation is committed alone
+//	S11  a message is committed with its operation, or not at all
+//	L1   without faults an operation ends a minute after its Wait at the latest
+//	L2   without faults nobody waits for a lock that nobody has
 //
 // Those with C are of internal/model/call, under its numbers:
 //
@@ -117,6 +133,7 @@
 //	C7   one attempt calls once, and only for what is pending
 //	C8   a reservation is pending, or settled, and not both
 //	C9   a claim is of what is settled
+//	C10  what is pending is settled by repeats, or listed and undecided
 //	C11  nobody is told that a request is done while it is pending
 //
 // # More

@@ -40,8 +40,9 @@ type grant struct {
 	until    int           // when it was gone, 0: it is there
 	known    bool          // the Locker got the answer
 	why      string
-	regained int  // by a failover to a replica that had it still
-	doubted  bool // a renewal was not answered
+	freed    time.Time // when it was gone
+	regained int       // by a failover to a replica that had it still
+	doubted  bool      // a renewal was not answered
 }
 
 // A commit is what a transaction has changed in one row.
@@ -83,7 +84,7 @@ func (h *history) asked(o *op, r lockengine.Request) {
 	defer h.w.mu.Unlock()
 	rank := func(key string) string { return strings.TrimPrefix(key, o.lock()) } // its request's comes first
 	for _, owner := range o.owners {
-		if g := h.grants[owner]; rank(g.key) > rank(r.Key) && g.from > 0 && g.until == 0 && o.cut == nil && !h.w.gate.isDead(o.process) {
+		if g := h.grants[owner]; rank(g.key) > rank(r.Key) && g.from > 0 && g.until == 0 && g.regained == 0 && o.cut == nil && !h.w.gate.isDead(o.process) {
 			h.w.problem("S1: %s asks for %q, and has %q", o, r.Key, g.key)
 		}
 	}
@@ -120,7 +121,7 @@ func (h *history) unrenewed(owner string) {
 
 func (h *history) freed(owner, why string) {
 	if g := h.grants[owner]; g != nil {
-		g.until, g.why = h.w.step, why
+		g.until, g.why, g.freed = h.w.step, why, time.Now()
 	}
 }
 
@@ -253,6 +254,7 @@ func (h *history) forgotten() {
 	}
 	h.live(nil)
 	h.w.checkOpen()
+	h.w.checkMessages()
 	h.last = now
 	if h.w.plan.outbox {
 		clear(h.stored)

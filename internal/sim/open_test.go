@@ -37,6 +37,7 @@ func (w *world) begins(o *op) (ends func()) {
 		w.problem("C7: %s calls for what is not pending", o)
 	default:
 		attempt = row["attempt"].(int64)
+		o.called, o.calledAt, o.got = attempt, now, false
 		if row["answered"] != int64(0) {
 			w.problem("C4: %s calls, and the result is known", o)
 		}
@@ -76,6 +77,9 @@ func (w *world) checkOpen() {
 		id := r["request"].(string)
 		billed[id]++
 		no := r["declined"] != false
+		if billed[id] > w.billed[id] {
+			w.checkSettled(id, r["op"].(string))
+		}
 		if billed[id] > w.billed[id] && !w.bank.said[said{id, no}] {
 			w.problem("C3: %s has settled request %s (declined: %v), and the bank has not said that", r["op"], id, no)
 		}
@@ -97,6 +101,31 @@ func (w *world) checkOpen() {
 		}
 	}
 	w.billed = billed
+}
+
+// checkSettled is C7 for one who has settled a request: nobody has been calling since it has called.
+func (w *world) checkSettled(id, name string) {
+	var last *begun
+	for _, b := range w.begun {
+		if b.op.id == id && (last == nil || b.at.After(last.at)) {
+			last = b
+		}
+	}
+	for _, o := range w.history.ops {
+		if o.name == name && last != nil && last.op != o && last.op.process.killed == 0 && last.attempt != o.called && (o.called == 0 || last.at.After(o.calledAt)) {
+			w.problem("C7: %s has settled request %s while %s calls for it", o, id, last.op)
+		}
+	}
+}
+
+// checkKnown is C4 for a result that could not be settled: it is stored, unless something is in the way.
+func (w *world) checkKnown(o *op) {
+	if !o.got || o.cut != nil || o.breaks > 0 || o.gaveUp || !errors.Is(o.err, guard.ErrPending) {
+		return
+	}
+	if row := w.pending(o.id); row != nil && row["attempt"] == o.called && row["answered"] == int64(0) {
+		w.problem("C4: %s (%s) has got the result, and has neither settled nor stored it", o, o.work.name)
+	}
 }
 
 // checkTold is C11: nobody is told that a request is done while it is pending.

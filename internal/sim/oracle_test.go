@@ -20,6 +20,11 @@ func (w *world) learn(o *op) {
 	w.mu.Lock() // those whom a timer wakes next do not know that the scheduler has come first
 	defer w.mu.Unlock()
 	w.checkTold(o)
+	w.checkKnown(o)
+	w.checkRest(o)
+	if p, ok := errors.AsType[*guard.PendingError](o.err); ok && p.Undecided {
+		w.undecided[o.id] = w.calm
+	}
 	if held, ok := errors.AsType[*lockengine.HeldError](o.err); ok {
 		w.ownGhost(o, held)
 	}
@@ -76,6 +81,7 @@ func (w *world) check() {
 		}
 	}
 	w.checkLives()
+	w.checkListed()
 	w.checkOutages()
 	w.checkRelay()
 }
@@ -83,6 +89,9 @@ func (w *world) check() {
 // checkLeft is I8, too: in the end a Locker has released what it does not use, but for
 // the locks of unknown commits, and requests that were executed when it had given them up.
 func (w *world) checkLeft() {
+	if w.plan.lasting == noLocks && w.server.down {
+		return
+	}
 	for key, e := range w.server.state.held {
 		g := w.history.grants[e.owner]
 		if g == nil || g.process.killed > 0 || g.regained > 0 || g.took > ttl*9/10 {
@@ -434,7 +443,7 @@ func (o *op) met(k *commit) bool {
 func (w *world) checkOutages() {
 	for _, p := range w.processes {
 		begun, ended := w.history.outages(p.name)
-		if ended > begun || ended < begun && p.killed == 0 || begun > w.history.shaken {
+		if ended > begun || ended < begun && p.killed == 0 && !w.server.down || begun > w.history.shaken {
 			w.problem("I9: %s has reported that %d outages began and %d ended, after %d faults", p.name, begun, ended, w.history.shaken)
 		}
 	}

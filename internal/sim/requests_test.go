@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"gorm.io/gorm"
@@ -77,28 +76,11 @@ func (q request) claim() string { return "belay_once/" + q.id }
 
 // serves reports whether operations of a plan serve requests.
 func (p plan) serves() bool {
-	serves := p.purges
-	for _, callers := range p.work {
-		for _, specs := range callers {
-			for _, s := range specs {
-				serves = serves || s.work.serves
-			}
-		}
-	}
-	return serves
+	return p.purges || p.some(func(s spec) bool { return s.work.serves })
 }
 
 // calls reports whether operations of a plan call the bank.
-func (p plan) calls() bool {
-	for _, callers := range p.work {
-		for _, specs := range callers {
-			if slices.ContainsFunc(specs, func(s spec) bool { return s.work.calls }) {
-				return true
-			}
-		}
-	}
-	return false
-}
+func (p plan) calls() bool { return p.some(func(s spec) bool { return s.work.calls }) }
 
 // A receipt is an answer. It names the run that made it.
 type receipt struct {
@@ -136,7 +118,7 @@ func requests() []*workload {
 	order := func(o *op) guard.Change { return guard.Insert(&Order{No: o.own}) }
 	between := func(o *op) guard.Change { return guard.All(take(o), o.account(o.other(), 1)) }
 	forOne := func(name string, w workload, of func(o *op) guard.Change) *workload {
-		w.name, w.serves = name, true
+		w.name, w.serves, w.sends = name, true, true
 		w.run = func(ctx context.Context, p *process, o *op) error {
 			opts := []guard.Option{guard.For(o.once()), guard.Wait(o.wait)}
 			key := o.key
@@ -149,13 +131,13 @@ func requests() []*workload {
 				}
 			}
 			return p.guard.Do(ctx, key, func(ctx context.Context, tx *gorm.DB) error {
-				return o.entered(ctx, func() error { return of(o).Run(ctx, tx) })
+				return o.entered(ctx, func() error { return o.with(of(o)).Run(ctx, tx) })
 			}, append(opts, guard.Retries(2))...)
 		}
 		return &w
 	}
 	onceOne := func(name string, w workload, of func(o *op) guard.Change, declines func(o *op) bool) *workload {
-		w.name, w.serves, w.answers, w.keyed = name, true, true, true
+		w.name, w.serves, w.answers, w.keyed, w.sends = name, true, true, true, true
 		w.run = func(ctx context.Context, p *process, o *op) (err error) {
 			opts := []guard.Option{guard.Wait(o.wait)}
 			for _, name := range o.keys() {
@@ -164,10 +146,10 @@ func requests() []*workload {
 				}
 			}
 			o.answer, err = guard.Once(ctx, p.guard, o.once(), func(ctx context.Context, tx *gorm.DB) (receipt, error) {
-				err := o.entered(ctx, func() error { return of(o).Run(ctx, tx) })
+				err := o.entered(ctx, func() error { return o.with(of(o)).Run(ctx, tx) })
 				made := receipt{o.name, o.runs}
 				if err == nil && declines != nil && declines(o) {
-					return receipt{}, guard.Refuse(made)
+					return receipt{}, guard.Refuse(made, o.messages()...)
 				}
 				return made, err
 			}, opts...)

@@ -36,6 +36,7 @@ type world struct {
 	dirty    *call     // of the database, which may have committed
 	purge    *call     // the last one that did, of those who delete old requests
 	serves   bool      // operations serve requests
+	sends    bool      // operations send messages
 	aged     bool      // requests are old
 	lagging  bool
 	stored   bool    // an event may have been
@@ -47,6 +48,9 @@ type world struct {
 
 	begun  []*begun       // calls of the bank; guarded by mu
 	billed map[string]int // settlements, by request
+
+	repeated  map[string]int  // requests that were pending in the end
+	undecided map[string]bool // those whose caller was told that they are undecided
 }
 
 // maxSteps bounds a schedule: what is still running by then runs on without faults.
@@ -68,7 +72,7 @@ type result struct {
 // simulate runs one schedule.
 func simulate(t *testing.T, p plan, c chooser) (r result) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{plan: p, rng: rand.New(rand.NewPCG(p.seed, 1)), chooser: c, gate: newGate(), serves: p.serves()}
+		w := &world{plan: p, rng: rand.New(rand.NewPCG(p.seed, 1)), chooser: c, gate: newGate(), serves: p.serves(), sends: p.sendsAny(), repeated: make(map[string]int), undecided: make(map[string]bool)}
 		w.server, w.history, w.bank = newServer(w), newHistory(w), newBank(w)
 		random.Use(numbers(p.seed))
 		defer random.Use(nil)
@@ -119,6 +123,10 @@ func (w *world) run() {
 		synctest.Wait()
 		w.settle()
 		calls := sendable(w.gate.calls())
+		if w.plan.calm > 0 && !w.calm && w.step >= w.plan.calm {
+			w.calmDown()
+			continue
+		}
 		if w.done() {
 			w.settleDown()
 			for len(w.ghosts) > 0 { // a server does not keep a session for ever whose client has gone
@@ -126,9 +134,15 @@ func (w *world) run() {
 				synctest.Wait()
 				w.settle()
 			}
+			if w.repeats() {
+				continue
+			}
 			if w.drained(calls) {
 				return
 			}
+		} else if w.plan.calm > 0 && w.calm && time.Since(w.calmed) > w.bound() {
+			w.problem("L1: operations have not ended %v after all faults", w.bound())
+			return
 		}
 		w.mu.Lock()
 		w.step++
@@ -152,9 +166,8 @@ func (w *world) run() {
 // settleDown ends all faults.
 func (w *world) settleDown() {
 	if !w.calm {
-		w.calmed = time.Now()
+		w.calm, w.calmed, w.server.down, w.server.full = true, time.Now(), false, false
 	}
-	w.calm, w.server.down, w.server.full = true, false, false
 }
 
 // rest is how long a Locker has to release what it does not use, in the end.
@@ -162,6 +175,9 @@ const rest = ttl / 2
 
 // drained reports whether nothing is left to do after the last operation.
 func (w *world) drained(calls []*call) bool {
+	if w.plan.lasting == noLocks && w.server.down { // what would be released is retried for ever
+		return true
+	}
 	outbox := w.plan.outbox && w.db != nil
 	if outbox && len(w.db.Rows("belay_outbox")) > 0 || time.Since(w.calmed) < rest {
 		return false
@@ -200,6 +216,7 @@ func (w *world) settle() {
 		}
 		w.history.live(c)
 		w.checkOpen()
+		w.checkMessages()
 		w.dirty = nil
 	}
 	if w.stored {
@@ -432,6 +449,18 @@ func (w *world) kill(name string) {
 		return
 	}
 	p := w.processes[i]
+	w.end(p)
+	life := 0
+	for _, q := range w.processes {
+		if q.number == p.number {
+			life++
+		}
+	}
+	w.start(p.number, life)
+}
+
+// end ends a process.
+func (w *world) end(p *process) {
 	p.killed = w.step
 	for _, c := range w.gate.calls() {
 		if c.process == p && c.pays {
@@ -445,11 +474,4 @@ func (w *world) kill(name string) {
 	if w.db != nil {
 		w.db.KillProcess(p.name)
 	}
-	life := 0
-	for _, q := range w.processes {
-		if q.number == p.number {
-			life++
-		}
-	}
-	w.start(p.number, life)
 }

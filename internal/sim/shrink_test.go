@@ -86,13 +86,20 @@ func (p plan) fewer(try func(plan) bool) (fewer bool) {
 		q.purges = false
 		keep(q)
 	}
+	if q := p; p.lasting != nothing {
+		q.lasting = nothing
+		keep(q)
+	}
 	for n := range p.work {
 		for c := range p.work[n] {
 			for i := range slices.Backward(p.work[n][c]) {
 				keep(p.with(n, c, func(specs []spec) []spec { return slices.Delete(specs, i, i+1) }))
 			}
 			for i := range p.work[n][c] {
-				if p.work[n][c][i].content != "" {
+				if p.work[n][c][i].sends {
+					keep(p.with(n, c, func(specs []spec) []spec { specs[i].sends = false; return specs }))
+				}
+				if p.work[n][c][i].content != "" && !p.work[n][c][i].work.calls {
 					keep(p.with(n, c, func(specs []spec) []spec { specs[i].content = ""; return specs }))
 				}
 			}

@@ -271,6 +271,33 @@ func TestCalls(t *testing.T) {
 	}
 }
 
+// TestMessages runs schedules of operations that send messages, beside what else they do.
+func TestMessages(t *testing.T) {
+	themes := slices.DeleteFunc(slices.Clone(themes), func(theme []string) bool { return !workloadOf(theme[0]).sends })
+	for seed := range uint64(600) {
+		p := newPlan(seed)
+		theme, r := themes[seed%uint64(len(themes))], rand.New(rand.NewPCG(seed, 4))
+		p.outbox, p.also = false, nil
+		for _, callers := range p.work {
+			for _, specs := range callers {
+				for i := range specs {
+					s := &specs[i]
+					s.work = workloadOf(theme[r.IntN(len(theme))])
+					if s.sends = s.work.sends; s.work.serves {
+						s.request = newRequest(r)
+					}
+					if s.work.calls {
+						s.prints()
+					}
+				}
+			}
+		}
+		if r := simulate(t, p, newDice(p)); len(r.problems) > 0 {
+			t.Fatal(shrink(t, r, patience()).report())
+		}
+	}
+}
+
 // difference is where two stories part.
 func difference(a, b string) string {
 	one, other := strings.Split(a, "\n"), strings.Split(b, "\n")

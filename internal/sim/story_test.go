@@ -34,14 +34,28 @@ func (r result) report() string {
 	return b.String()
 }
 
+// extras are what an operation has beside its request.
+func (s spec) extras() (text string) {
+	if s.rest > 0 {
+		text = fmt.Sprintf(", after %v", s.rest)
+	}
+	if s.sends {
+		text += ", and sends a message"
+	}
+	return text
+}
+
 func (p plan) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "  on %s%s\n", [...]string{"MariaDB", "MariaDB with innodb_snapshot_isolation", "PostgreSQL"}[p.server],
 		[...]string{guard.FailClosed: "", guard.DBOnly: ", policy DBOnly"}[p.policy])
+	if p.calm > 0 {
+		fmt.Fprintf(&b, "  without faults from step %d on, and without %s\n", p.calm, p.lasting)
+	}
 	for n, callers := range p.work {
 		for c, specs := range callers {
 			for i, s := range specs {
-				fmt.Fprintf(&b, "  p%d%c%d does %s on %s, waits %v%s\n", n, 'a'+c, i, s.work.name, s.key, s.wait, s.request)
+				fmt.Fprintf(&b, "  p%d%c%d does %s on %s, waits %v%s%s\n", n, 'a'+c, i, s.work.name, s.key, s.wait, s.request, s.extras())
 			}
 		}
 	}

@@ -12,13 +12,13 @@ import (
 // transfers are the operations under two keys, and those that share transactions.
 func transfers() []*workload {
 	combined := func(name string, rows, own []string, of func(o *op) guard.Change) *workload {
-		return &workload{name: name, rows: rows, own: own, combines: true, run: func(ctx context.Context, p *process, o *op) error {
-			return p.guard.Apply(ctx, o.key, of(o), guard.Combine(), guard.Wait(o.wait))
+		return &workload{name: name, rows: rows, own: own, combines: true, sends: true, run: func(ctx context.Context, p *process, o *op) error {
+			return p.guard.Apply(ctx, o.key, o.with(of(o)), guard.Combine(), guard.Wait(o.wait))
 		}}
 	}
 	between := func(name, table string, of func(o *op, key string, by int) guard.Change, protected func(id int64) any) *workload {
-		return &workload{name: name, rows: []string{table}, other: []string{table}, run: func(ctx context.Context, p *process, o *op) error {
-			return p.guard.Apply(ctx, o.key, guard.All(of(o, o.key, -1), of(o, o.other(), 1)),
+		return &workload{name: name, rows: []string{table}, other: []string{table}, sends: true, run: func(ctx context.Context, p *process, o *op) error {
+			return p.guard.Apply(ctx, o.key, o.with(guard.All(of(o, o.key, -1), of(o, o.other(), 1))),
 				guard.Also(o.other(), protected(numberOf(o.other()))), guard.Wait(o.wait))
 		}}
 	}
@@ -29,7 +29,7 @@ func transfers() []*workload {
 	all := []*workload{
 		between("transfer", "accounts", (*op).account, func(id int64) any { return &Account{ID: id} }),
 		between("transfer with a stamp", "purses", (*op).purse, func(id int64) any { return &Purse{ID: id} }),
-		{name: "order for another", rows: orders, other: []string{"stocks"}, run: orderForAnother},
+		{name: "order for another", rows: orders, other: []string{"stocks"}, sends: true, run: orderForAnother},
 		change("take from an account", "accounts", take),
 		combined("combined take", accounts, nil, take),
 		combined("combined take or refusal", accounts, nil, take),
@@ -67,8 +67,8 @@ func transfers() []*workload {
 
 // orderForAnother writes a row under each of two keys.
 func orderForAnother(ctx context.Context, p *process, o *op) error {
-	return p.guard.Apply(ctx, o.key, guard.All(
+	return p.guard.Apply(ctx, o.key, o.with(guard.All(
 		guard.Insert(&Order{No: o.key}),
 		guard.Update(&Stock{ID: numberOf(o.other())}, takeStock),
-	), guard.Also(o.other(), &Stock{ID: numberOf(o.other())}), guard.Wait(o.wait))
+	)), guard.Also(o.other(), &Stock{ID: numberOf(o.other())}), guard.Wait(o.wait))
 }

@@ -51,27 +51,34 @@ type workload struct {
 	calls bool
 	// fails is one whose settlement fails if it is its caller's first
 	fails bool
+	// sends is one that may send a message
+	sends bool
 	// strays is one that leaves a goroutine behind
 	strays bool
 }
 
 // change is a workload that applies a Change.
 func change(name, table string, of func(o *op) guard.Change, opts ...guard.Option) *workload {
-	return &workload{name: name, rows: []string{table}, run: func(ctx context.Context, p *process, o *op) error {
-		return p.guard.Apply(ctx, o.key, of(o), append(opts, guard.Wait(o.wait))...)
+	return &workload{name: name, rows: []string{table}, sends: true, run: func(ctx context.Context, p *process, o *op) error {
+		return p.guard.Apply(ctx, o.key, o.with(of(o)), append(opts, guard.Wait(o.wait))...)
 	}}
 }
 
 // custom is a workload that does an operation, which may run again.
 func custom(name string, rows []string, do func(ctx context.Context, tx *gorm.DB, p *process, o *op) error, opts ...guard.Option) *workload {
-	return &workload{name: name, rows: rows, run: func(ctx context.Context, p *process, o *op) error {
+	return &workload{name: name, rows: rows, sends: true, run: func(ctx context.Context, p *process, o *op) error {
 		all := append(opts, guard.Wait(o.wait), guard.Retries(2), guard.Protects(&Order{No: o.key}))
 		for _, table := range rows {
 			if table == "stocks" {
 				all = append(all, guard.Protects(&Stock{ID: o.number()}))
 			}
 		}
-		return p.guard.Do(ctx, o.key, func(ctx context.Context, tx *gorm.DB) error { return do(ctx, tx, p, o) }, all...)
+		return p.guard.Do(ctx, o.key, func(ctx context.Context, tx *gorm.DB) error {
+			if err := do(ctx, tx, p, o); err != nil {
+				return err
+			}
+			return o.send(ctx, tx)
+		}, all...)
 	}}
 }
 
@@ -223,16 +230,19 @@ type plan struct {
 	policy   guard.Policy
 	purges   bool          // old requests are
 	until    time.Duration // calls may begin
+	calm     int           // the step at which faults end, 0: when all callers have ended
+	lasting  lasting       // stays then
 	declined string        // the request that the bank declines
 	work     [][][]spec    // of each process, of each caller
 }
 
 // A spec is one operation that a caller makes.
 type spec struct {
-	work *workload
-	key  string
-	wait time.Duration
-	rest time.Duration // before it begins
+	work  *workload
+	key   string
+	wait  time.Duration
+	rest  time.Duration // before it begins
+	sends bool          // a message
 	request
 }
 
@@ -278,6 +288,7 @@ func newPlan(seed uint64) plan {
 	calls := workloadOf(theme[0]).calls
 	p.until = untils[r.IntN(len(untils))]
 	p.declined = []string{"", "r", "s"}[r.IntN(3)]
+	sends := r.IntN(3) == 0
 	for range 2 + r.IntN(4)/3 {
 		var callers [][]spec
 		n := 1 + r.IntN(3)/2
@@ -295,6 +306,9 @@ func newPlan(seed uint64) plan {
 				if serves {
 					specs[len(specs)-1].request = newRequest(r)
 				}
+				if sends {
+					specs[len(specs)-1].sends = specs[len(specs)-1].work.sends && r.IntN(3) > 0
+				}
 				if calls {
 					specs[len(specs)-1].prints()
 				}
@@ -309,21 +323,15 @@ func newPlan(seed uint64) plan {
 		}
 		p.work = append(p.work, callers)
 	}
+	if r.IntN(3) == 0 {
+		p.calm, p.lasting = 10+r.IntN(200), lasting(r.IntN(int(noProcess)+1))
+	}
 	return p
 }
 
 // database reports whether a plan needs one.
 func (p plan) database() bool {
-	for _, callers := range p.work {
-		for _, specs := range callers {
-			for _, s := range specs {
-				if s.work.writes() || s.work.boxed {
-					return true
-				}
-			}
-		}
-	}
-	return false
+	return p.some(func(s spec) bool { return s.work.writes() || s.work.boxed })
 }
 
 // An op is one call of the product.
@@ -346,6 +354,9 @@ type op struct {
 	running  bool // its operation is; guarded by world.mu
 	runs     int  // of its operation
 	answer   guard.Answer[receipt]
+	called   int64 // the attempt of its last call of the bank
+	calledAt time.Time
+	got      bool               // that was answered
 	giveUp   context.CancelFunc // ends its context; guarded by world.mu
 	gaveUp   bool
 	gaveUpAt time.Time

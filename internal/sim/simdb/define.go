@@ -77,7 +77,8 @@ func (p *parser) column(st *statement) {
 		case p.peek().kind == 0:
 			p.fail()
 		default:
-			c.auto = c.auto || strings.HasSuffix(p.next().text, "SERIAL")
+			serial := strings.HasSuffix(p.next().text, "SERIAL")
+			c.auto = c.auto || serial
 		}
 	}
 	c.notNull = c.notNull || c.auto
