@@ -50,13 +50,18 @@ func (r *reporter) trace(ctx context.Context) (t notify.Trace) {
 
 // publish hands an event over before Do returns. It never fails the operation:
 // what can't be handed over is logged whole.
-func (r *reporter) publish(ctx context.Context, ev notify.Event) {
+func (r *reporter) publish(ctx context.Context, ev notify.Event) { _ = r.handOver(ctx, ev) }
+
+// handOver is publish for an event that can be published again: it reports whether it was handed over.
+func (r *reporter) handOver(ctx context.Context, ev notify.Event) bool {
 	r.metrics.events.WithLabelValues(string(ev.Verdict)).Inc()
 	ctx, cancel := detached(ctx, r.cfg.EndTimeout)
 	defer cancel()
-	if err := r.cfg.Publisher.Publish(ctx, ev); err != nil {
+	err := r.cfg.Publisher.Publish(ctx, ev)
+	if err != nil {
 		r.cfg.Logger.Error("publish event", "event", ev, "error", err)
 	}
+	return err == nil
 }
 
 // publishLater is publish in a goroutine that no caller has.

@@ -81,16 +81,29 @@ func (u *undecided) look(db *gorm.DB) error {
 	return nil
 }
 
-// report publishes the event of a request, unless this Guard has.
+// report publishes the event of a request, unless this Guard has. An event that could not be handed over is
+// published by the next look, or repeat.
 func (u *undecided) report(ctx context.Context, row pending.Listed) {
 	id := undecidedID(u.reporter.cfg.Service, row)
 	if !u.first(id) {
 		return
 	}
+	handed := false
+	defer func() { // the Publisher may have panicked
+		if !handed {
+			u.forget(id)
+		}
+	}()
 	ev := u.reporter.event(ctx, notify.VerdictUndecided, notify.OutcomeUnknown, row.Key())
 	ev.ID = id
 	ev.Call = &notify.UndecidedCall{ID: row.ID(), Operation: row.Operation, Since: row.Since, Until: row.Last, Tries: row.Tries}
-	u.reporter.publish(ctx, ev)
+	handed = u.reporter.handOver(ctx, ev)
+}
+
+func (u *undecided) forget(id string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	delete(u.reported, id)
 }
 
 // first notes an event, and reports whether it was not known.

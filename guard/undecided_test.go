@@ -1,0 +1,70 @@
+package guard_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+
+	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/memlock"
+	"github.com/belaygo/belay/notify"
+)
+
+// publish is a Publisher.
+type publish func(ctx context.Context, ev notify.Event) error
+
+func (p publish) Publish(ctx context.Context, ev notify.Event) error { return p(ctx, ev) }
+
+// undecided makes requests that are undecided.
+func (e *paying) undecided(ids ...string) {
+	e.t.Helper()
+	e.cut = errors.New("no answer")
+	for _, id := range ids {
+		_, err := e.run(id, 5)
+		wantIs(e.t, err, guard.ErrPending)
+	}
+	e.passes("until_ms")
+}
+
+// looking returns a Guard that looks for undecided requests, and a function that closes it.
+func (e *paying) looking(cfg guard.Config) (g *guard.Guard, closes func()) {
+	e.t.Helper()
+	locker, err := lock.New(memlock.New(), lock.Config{})
+	wantNil(e.t, err)
+	cfg.Service = "looks"
+	g, err = guard.New(e.db, locker, cfg)
+	wantNil(e.t, err)
+	return g, func() {
+		e.t.Helper()
+		wantNil(e.t, errors.Join(g.Close(bg), locker.Close(bg)))
+	}
+}
+
+// TestUndecidedIsReportedUntilItIsPublished: an event that could not be handed over is, at the next repeat.
+func TestUndecidedIsReportedUntilItIsPublished(t *testing.T) {
+	t.Parallel()
+	withCalls(t, func(e *paying) {
+		e.undecided("a")
+		var tries atomic.Int32
+		g, closes := e.looking(guard.Config{Publisher: publish(func(ctx context.Context, ev notify.Event) error {
+			switch tries.Add(1) {
+			case 1:
+				return errors.New("the outbox is away")
+			case 2:
+				panic("a bug")
+			}
+			return e.Events.Publish(ctx, ev)
+		})})
+		defer closes()
+		for range 4 {
+			func() {
+				defer func() { _ = recover() }() // of the Publisher
+				_, err := e.runBy(g, "a", 5)
+				wantIs(e.t, err, guard.ErrPending)
+			}()
+		}
+		e.wantEvent(notify.VerdictUndecided, notify.OutcomeUnknown, printed("a").Key())
+	})
+}
