@@ -76,6 +76,9 @@ func (u *undecided) look(db *gorm.DB) error {
 		return err
 	}
 	for _, row := range rows {
+		if u.halt.Err() != nil { // the Publisher may take long, and Close waits
+			break
+		}
 		u.report(u.halt, row)
 	}
 	return nil

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/memlock"
 	"github.com/belaygo/belay/notify"
@@ -66,5 +68,24 @@ func TestUndecidedIsReportedUntilItIsPublished(t *testing.T) {
 			}()
 		}
 		e.wantEvent(notify.VerdictUndecided, notify.OutcomeUnknown, printed("a").Key())
+	})
+}
+
+// TestCloseEndsTheReports: a Publisher that does not answer holds Close up for one event at most.
+func TestCloseEndsTheReports(t *testing.T) {
+	t.Parallel()
+	withCalls(t, func(e *paying) {
+		e.undecided("a", "b", "c")
+		var tries atomic.Int32
+		_, closes := e.looking(guard.Config{Calls: true, EndTimeout: time.Second, Publisher: publish(func(ctx context.Context, _ notify.Event) error {
+			tries.Add(1)
+			<-ctx.Done()
+			return ctx.Err()
+		})})
+		testwait.Until(e.t, "an event is published", func() bool { return tries.Load() > 0 })
+		closes()
+		if n := tries.Load(); n != 1 {
+			e.t.Errorf("%d events are published while the Guard is closed, want 1", n)
+		}
 	})
 }
