@@ -33,6 +33,9 @@ func (g *Guard) Lines() int {
 // LookAgainAfter sets the time between two looks for lost commits.
 func (g *Guard) LookAgainAfter(d time.Duration) { g.canary.pause = d }
 
+// LookForUndecided makes one look of Config.Calls.
+func (g *Guard) LookForUndecided() error { return g.calls.look(g.db) }
+
 // FailOver makes the Guard take what it has committed for another server's.
 func (g *Guard) FailOver() {
 	c := g.canary

@@ -19,7 +19,7 @@ import (
 const (
 	// undecidedPause is the time between two looks for requests that became undecided.
 	undecidedPause = time.Minute
-	// undecidedAtOnce bounds the requests of one look.
+	// undecidedAtOnce bounds the requests that one look finds beside those that are reported.
 	undecidedAtOnce = 1000
 	// undecidedKnown bounds the requests that a Guard remembers to have reported.
 	undecidedKnown = 10_000
@@ -71,7 +71,7 @@ func (u *undecided) look(db *gorm.DB) error {
 	ctx, cancel := context.WithTimeout(u.halt, u.reporter.cfg.EndTimeout)
 	defer cancel()
 	d, _ := sqldb.Of(db.Name())
-	rows, err := pending.Undecided(ctx, sqldb.New(pool, d), undecidedAtOnce)
+	rows, err := pending.Undecided(ctx, sqldb.New(pool, d), min(u.known()+undecidedAtOnce, undecidedKnown))
 	if err != nil {
 		return err
 	}
@@ -107,6 +107,13 @@ func (u *undecided) forget(id string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	delete(u.reported, id)
+}
+
+// known returns how many requests are reported.
+func (u *undecided) known() int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return len(u.reported)
 }
 
 // first notes an event, and reports whether it was not known.

@@ -3,6 +3,7 @@ package guard_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -86,6 +87,27 @@ func TestCloseEndsTheReports(t *testing.T) {
 		closes()
 		if n := tries.Load(); n != 1 {
 			e.t.Errorf("%d events are published while the Guard is closed, want 1", n)
+		}
+	})
+}
+
+// TestAllUndecidedAreReported: of many that became undecided at once, each is, by one look after the other.
+func TestAllUndecidedAreReported(t *testing.T) {
+	t.Parallel()
+	withCalls(t, func(e *paying) {
+		const many = 1001
+		rows := make([]map[string]any, many)
+		for n := range rows {
+			rows[n] = map[string]any{"request": fmt.Appendf(nil, "%032d", n), "attempt": 1, "print": []byte("p"), "operation": "take", "since_ms": 1, "until_ms": n, "tries": 1}
+		}
+		wantNil(e.t, e.db.Table("belay_pending").CreateInBatches(rows, 500).Error)
+		g, closes := e.looking(guard.Config{Publisher: &e.Events})
+		defer closes()
+		for range 3 {
+			wantNil(e.t, g.LookForUndecided())
+		}
+		if n := len(e.Events.All()); n != many {
+			e.t.Errorf("%d events, want %d", n, many)
 		}
 	})
 }
