@@ -42,33 +42,51 @@ func waiter(t *testing.T, e redislock.Engine, key string, got func()) (done chan
 	return done
 }
 
-// Processes get a lock in the order in which they began to wait.
+// Processes get a lock in the order in which they began to wait, unless one comes late for its turn: it
+// has 20 ms. On a machine with too much to do the test waits for a time in which none does.
 func TestTurns(t *testing.T) {
+	testwait.Until(t, "nobody comes late", func() bool {
+		got, late := turns(t)
+		if !slices.IsSorted(got) && !late || len(got) != 6 {
+			t.Fatalf("they got the lock in the order %q", got)
+		}
+		return slices.IsSorted(got)
+	})
+}
+
+// turns has six wait for a lock, of whom the last one is another caller of the process that had it. It
+// returns the order in which they got it, and whether one came late.
+func turns(t *testing.T) (order []string, late bool) {
 	key, c := teststack.Key(t, "turns"), cluster(t)
 	e := open(t)
 	acquire(t, e, lockengine.Request{Key: key, Owner: "first:1"})
-	order := make(chan string, 100)
+	type turn struct {
+		who string
+		at  time.Time
+	}
+	got := make(chan turn, 100)
 	var all []chan error
-	for n := range 5 {
-		all = append(all, waiter(t, open(t), key, func() { order <- fmt.Sprint("process ", n) }))
+	for n := range 6 {
+		of := e
+		if n < 5 {
+			of = open(t)
+		}
+		all = append(all, waiter(t, of, key, func() { got <- turn{fmt.Sprint("process ", n), time.Now()} }))
 		testwait.Until(t, "it stands in line", func() bool { return inLine(t, c, key) == int64(n+1) })
 	}
-	all = append(all, waiter(t, e, key, func() { order <- "process 5" }))
-	testwait.Until(t, "it stands in line", func() bool { return inLine(t, c, key) == 6 })
+	before := time.Now()
 	release(t, e, lockengine.Request{Key: key, Owner: "first:1"})
 	for _, done := range all {
 		if err := <-done; err != nil {
 			t.Fatal(err)
 		}
 	}
-	close(order)
-	var got []string
-	for who := range order {
-		got = append(got, who)
+	close(got)
+	for g := range got {
+		order, late = append(order, g.who), late || g.at.Sub(before) >= 20*time.Millisecond
+		before = g.at
 	}
-	if !slices.IsSorted(got) || len(got) != 6 {
-		t.Errorf("they got the lock in the order %q", got)
-	}
+	return order, late
 }
 
 // Nobody is offered a lock that he does not wait for any more.
