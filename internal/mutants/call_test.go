@@ -81,7 +81,7 @@ var callMutants = []mutant{
 	},
 	{
 		name:  "call-loss-told-by-its-transaction",
-		loses: "One lost lock of a call is two events.",
+		loses: "The event of a lock that a call has lost says what became of one of its transactions.",
 		file:  "guard/finish.go",
 		old:   `	if r.outer.has(r.keys.find(l.key)) {`,
 		new:   `	if r.outer.has(r.keys.find(l.key)) && r.count < 0 {`,
