@@ -114,7 +114,7 @@ type simulated struct {
 func sentinels(postgres bool) []string {
 	name := map[bool]string{false: "mysql.sql", true: "postgres.sql"}[postgres]
 	all := slices.Clip(tables[postgres])
-	for _, folder := range []string{"../../../notify/outbox/schema", "../../../once/schema"} {
+	for _, folder := range []string{"../../../notify/outbox/schema", "../../../once/schema", "../../pending/schema"} {
 		text, err := os.ReadFile(filepath.Join(folder, name))
 		if err != nil {
 			panic(err)
@@ -224,11 +224,14 @@ func (s *simulated) cycle() bool {
 }
 
 func (s *simulated) rows() (all []string) {
-	for _, name := range []string{"orders", "stocks", "belay_outbox", "belay_once", "belay_answer"} {
+	for _, name := range []string{"orders", "stocks", "belay_outbox", "belay_once", "belay_answer", "belay_pending"} {
 		var found []string
 		for _, r := range s.db.Rows(name) {
 			if name == "belay_once" || name == "belay_answer" {
 				found = append(found, fmt.Sprint(r["request"], " ", cmp.Or(r["attempt"], r["body"])))
+			}
+			if name == "belay_pending" {
+				found = append(found, fmt.Sprint(r["request"], " ", r["attempt"], " ", r["tries"], " ", r["answered"]))
 			}
 			if name == "belay_outbox" {
 				found = append(found, fmt.Sprint(r["id"], " ", r["event_id"], " ", r["attempts"]))
@@ -360,7 +363,7 @@ func (r *server) exec(c *sql.Conn, sql string, args ...any) {
 // that their indexes have one page.
 func (r *server) prepare(s *schedule) {
 	if r.n++; r.n%20 == 1 {
-		for _, name := range []string{"orders", "stocks", "belay_outbox", "belay_once", "belay_answer"} {
+		for _, name := range []string{"orders", "stocks", "belay_outbox", "belay_once", "belay_answer", "belay_pending"} {
 			r.exec(r.admin, "DROP TABLE IF EXISTS "+name)
 		}
 		for _, sql := range append(sentinels(r.postgres), fill(r.postgres)...) {
@@ -376,7 +379,7 @@ func (r *server) prepare(s *schedule) {
 	if s.outbox {
 		r.exec(r.admin, map[bool]string{false: "TRUNCATE TABLE belay_outbox", true: "TRUNCATE TABLE belay_outbox RESTART IDENTITY"}[r.postgres])
 	}
-	for _, name := range []string{"belay_once", "belay_answer"} {
+	for _, name := range []string{"belay_once", "belay_answer", "belay_pending"} {
 		if s.once {
 			r.exec(r.admin, "TRUNCATE TABLE "+name)
 		}
@@ -544,6 +547,7 @@ func (r *server) rows() (all []string) {
 		{"SELECT id, event_id, attempts FROM belay_outbox ORDER BY id", nil},
 		{"SELECT request, attempt FROM belay_once ORDER BY request", nil},
 		{"SELECT request, body FROM belay_answer ORDER BY request", nil},
+		{"SELECT request, attempt, tries, answered FROM belay_pending ORDER BY request", nil},
 	} {
 		requests := strings.Contains(q.sql, "request")
 		if strings.Contains(q.sql, "outbox") != r.s.outbox || requests && !r.s.once {

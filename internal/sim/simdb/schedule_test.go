@@ -18,6 +18,7 @@ type schedule struct {
 	raced    bool  // a rollback woke several sessions at once
 	outbox   bool  // they use no other table than the outbox, which is empty at the beginning
 	once     bool  // they use the tables of requests, too
+	calls    bool  // and that of what is pending
 	claims   []int // of the requests that are there at the beginning; those above 1 have answers
 }
 
@@ -49,15 +50,22 @@ func newSchedule(seed uint64) *schedule {
 	}
 	s.outbox = r.IntN(5) == 0
 	s.once = !s.outbox && r.IntN(3) == 0
+	s.calls = s.once && r.IntN(3) == 0
 	for n := 0; s.once && n < 2; n++ {
 		if r.IntN(3) == 0 {
 			s.claims = append(s.claims, n+2*r.IntN(2))
 		}
 	}
 	for range 2 + r.IntN(2) {
+		var session []sent
 		switch {
 		case s.outbox:
 			s.sessions = append(s.sessions, relay(r))
+		case s.calls && r.IntN(6) > 0:
+			for range 1 + r.IntN(2) {
+				session = append(session, s.calling(r)...)
+			}
+			s.sessions = append(s.sessions, session)
 		case s.once && r.IntN(6) > 0:
 			s.sessions = append(s.sessions, s.keeper(r))
 		default:
@@ -243,7 +251,7 @@ func (s *schedule) shrink(fails func(*schedule) bool) *schedule {
 
 func (s *schedule) smaller(fails func(*schedule) bool) *schedule {
 	try := func(change func(*schedule)) *schedule {
-		c := &schedule{seed: s.seed, outbox: s.outbox, once: s.once, claims: slices.Clone(s.claims), orders: slices.Clone(s.orders), stocks: slices.Clone(s.stocks), order: slices.Clone(s.order)}
+		c := &schedule{seed: s.seed, outbox: s.outbox, once: s.once, calls: s.calls, claims: slices.Clone(s.claims), orders: slices.Clone(s.orders), stocks: slices.Clone(s.stocks), order: slices.Clone(s.order)}
 		for _, session := range s.sessions {
 			c.sessions = append(c.sessions, slices.Clone(session))
 		}
