@@ -119,4 +119,28 @@ var callMutants = []mutant{
 		new:   `	if r.cfg.Calls && r.cfg.EndTimeout < 0 && running.enter() {`,
 		tests: "guard TestUndecidedIsFound",
 	},
+	{
+		name:  "call-kept-pending",
+		loses: "A settled request stays pending.",
+		file:  "guard/callout_run.go",
+		old:   `			return pending.Settle(ctx, q, d, o.sum, o.attempt)`,
+		new:   `			return nil`,
+		tests: "internal/sim TestCalls",
+	},
+	{
+		name:  "call-begun-late",
+		loses: "A process that was paused calls for a request that another one has taken over, or behind Until.",
+		file:  "guard/callout_run.go",
+		old:   `return time.Since(o.begun) > o.slack() || !time.Now().Before(o.last) }`,
+		new:   `return o.begun.IsZero() }`,
+		tests: "internal/sim TestCalls",
+	},
+	{
+		name:  "call-is-never-undecided",
+		loses: "Callers are told to repeat a request for ever whose outcome only a person can find out.",
+		file:  "guard/callout_run.go",
+		old:   `		return nil, &PendingError{Undecided: true}`,
+		new:   `		return nil, o.claiming().busy(errLate)`,
+		tests: "internal/sim TestCalls",
+	},
 }

@@ -2,6 +2,16 @@ package mutants
 
 var lockMutants = []mutant{
 	{
+		name:  "next-head-is-not-woken",
+		loses: "Callers wait to the end of their patience for a lock that nobody has.",
+		file:  "lock/queue.go",
+		old: `	if q.empty() {
+		return false`,
+		new: `	if q.empty() || t.grant == nil {
+		return false`,
+		tests: "internal/sim TestRest",
+	},
+	{
 		name:  "late-hand-over-hides-a-loss",
 		loses: "Callers before have worked without a lock, and nobody reports it.",
 		file:  "lock/acquire.go",

@@ -114,4 +114,12 @@ var messageMutants = []mutant{
 		new:   "",
 		tests: "relay TestLockedMessage",
 	},
+	{
+		name:  "message-left-out",
+		loses: "An operation is committed without its message.",
+		file:  "internal/dbtx/send.go",
+		old:   `err = message.Insert(ctx, c, d, rows) })`,
+		new:   `err = message.Insert(ctx, c, d, rows[:0]) })`,
+		tests: "internal/sim TestMessages",
+	},
 }

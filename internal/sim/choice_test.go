@@ -161,7 +161,7 @@ func (d *dice) next(w *world, calls []*call) choice {
 		top = d.first(calls)
 	}
 	odds := 8
-	if top.text == flush || top.db != nil && top.db.Commit && w.history.rival(top.op) {
+	if top.text == flush || top.db != nil && top.db.Commit && strings.HasPrefix(top.sql, "UPDATE belay_pending") || top.db != nil && top.db.Commit && w.history.rival(top.op) {
 		odds = 2
 	}
 	if d.budget > 0 && d.IntN(odds) == 0 {

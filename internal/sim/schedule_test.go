@@ -175,12 +175,12 @@ const rest = ttl / 2
 
 // drained reports whether nothing is left to do after the last operation.
 func (w *world) drained(calls []*call) bool {
-	if w.plan.lasting == noLocks && w.server.down { // what would be released is retried for ever
-		return true
-	}
 	outbox := w.plan.outbox && w.db != nil
 	if outbox && len(w.db.Rows("belay_outbox")) > 0 || time.Since(w.calmed) < rest {
 		return false
+	}
+	if w.plan.lasting == noLocks && w.server.down { // what would be released is retried for ever
+		return true
 	}
 	return (outbox || len(calls) == 0) && !w.history.inOutage()
 }

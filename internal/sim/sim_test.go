@@ -190,13 +190,12 @@ func tellOne(t *testing.T, seed uint64) {
 	t.Log("\n" + r.plan.String() + "\n" + r.text())
 }
 
+// seeds returns how many schedules a test runs, by default or by the environment.
+func seeds(n uint64) uint64 { return cmp.Or(number("BELAY_SIM_SEEDS"), n) }
+
 // TestSeedIsARun runs seeds twice: the same happens.
 func TestSeedIsARun(t *testing.T) {
-	seeds := uint64(100)
-	if n := number("BELAY_SIM_SEEDS"); n > 0 {
-		seeds = n
-	}
-	for seed := range seeds {
+	for seed := range seeds(100) {
 		p := newPlan(seed)
 		first, second := simulate(t, p, newDice(p)), simulate(t, p, newDice(p))
 		if a, b := first.text(), second.text(); a != b {
@@ -252,7 +251,7 @@ func TestRequests(t *testing.T) {
 // TestCalls runs schedules of operations with a call in their middle.
 func TestCalls(t *testing.T) {
 	themes := slices.DeleteFunc(slices.Clone(themes), func(theme []string) bool { return !workloadOf(theme[0]).calls })
-	for seed := range uint64(600) {
+	for seed := range seeds(600) {
 		p := newPlan(seed)
 		theme, r := themes[seed%uint64(len(themes))], rand.New(rand.NewPCG(seed, 4))
 		for _, callers := range p.work {
@@ -274,7 +273,7 @@ func TestCalls(t *testing.T) {
 // TestMessages runs schedules of operations that send messages, beside what else they do.
 func TestMessages(t *testing.T) {
 	themes := slices.DeleteFunc(slices.Clone(themes), func(theme []string) bool { return !workloadOf(theme[0]).sends })
-	for seed := range uint64(600) {
+	for seed := range seeds(600) {
 		p := newPlan(seed)
 		theme, r := themes[seed%uint64(len(themes))], rand.New(rand.NewPCG(seed, 4))
 		p.outbox, p.also = false, nil
@@ -292,6 +291,24 @@ func TestMessages(t *testing.T) {
 				}
 			}
 		}
+		if r := simulate(t, p, newDice(p)); len(r.problems) > 0 {
+			t.Fatal(shrink(t, r, patience()).report())
+		}
+	}
+}
+
+// TestRest runs schedules whose faults end early, of operations that wait for long.
+func TestRest(t *testing.T) {
+	for seed := range seeds(600) {
+		p := newPlan(seed)
+		for _, callers := range p.work {
+			for _, specs := range callers {
+				for i := range specs {
+					specs[i].wait = waits[3]
+				}
+			}
+		}
+		p.calm, p.lasting = 5+int(seed%97), lasting(seed%uint64(noProcess+1))
 		if r := simulate(t, p, newDice(p)); len(r.problems) > 0 {
 			t.Fatal(shrink(t, r, patience()).report())
 		}
