@@ -75,8 +75,8 @@ func (s *stage) keepBack() {
 // forgetPending lets the provider forget the ids of charges that are not answered.
 func (s *stage) forgetPending() {
 	s.fate(isMute, -1)
-	before := s.entries()
-	s.until("the provider charges", func() bool { return s.entries() > before })
+	before := s.charges()
+	s.until("the provider charges", func() bool { return s.charges() > before+1 })
 	s.order("/forget", nil)
 	s.fate("", 0)
 }

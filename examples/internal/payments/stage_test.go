@@ -163,12 +163,12 @@ func (s *stage) working() string {
 	return string(n)
 }
 
-// entries returns how many lines the ledger has.
-func (s *stage) entries() int {
+// charges returns how many charges the ledger has.
+func (s *stage) charges() int {
 	s.t.Helper()
 	text, err := os.ReadFile(s.ledger)
 	testdb.WantNil(s.t, err)
-	return strings.Count(string(text), "\n")
+	return strings.Count(string(text), `"Refused":false`)
 }
 
 // judge compares the tables with the ledger.
