@@ -29,7 +29,7 @@ func Count(ctx context.Context, db sqldb.DB) (Backlog, error) {
 		" THEN 1 ELSE 0 END AS undecided FROM belay_pending ORDER BY since_ms LIMIT ?) AS counted"
 	var b Backlog
 	var oldest, first int64
-	err := db.QueryRow(ctx, query, []any{maxCount}, &b.Pending, &oldest, &b.Undecided, &first)
+	err := committed(ctx, db, query, []any{maxCount}, func(scan sqldb.Scan) error { return scan(&b.Pending, &oldest, &b.Undecided, &first) })
 	if err == nil {
 		b.Table, err = name(ctx, db)
 	}

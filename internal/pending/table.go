@@ -65,7 +65,7 @@ type Listed struct {
 func List(ctx context.Context, db sqldb.DB, limit int) (rows []Listed, err error) {
 	now := db.Now(time.Millisecond)
 	query := "SELECT request, operation, since_ms, lease_ms, until_ms, tries, answered, " + now + " FROM belay_pending ORDER BY since_ms, request LIMIT ?"
-	err = db.Query(ctx, query, []any{limit}, func(scan sqldb.Scan) error {
+	err = committed(ctx, db, query, []any{limit}, func(scan sqldb.Scan) error {
 		var r Listed
 		var since, lease, until, at int64
 		var answered int

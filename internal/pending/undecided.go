@@ -28,11 +28,17 @@ func undecided(now string) string {
 	return "answered = 0 AND lease_ms <= " + now + " AND until_ms <= " + now
 }
 
+// committed runs a query that reads what is committed, whatever the level of the session: the row of a
+// reservation that runs has no times yet, and would be taken for undecided.
+func committed(ctx context.Context, db sqldb.DB, query string, args []any, each func(scan sqldb.Scan) error) error {
+	return db.ReadCommitted().Read(ctx, func(c sqldb.Conn) error { return sqldb.Query(ctx, c, query, args, each) })
+}
+
 // Undecided returns the requests that are undecided, the latest first, at most limit.
 func Undecided(ctx context.Context, db sqldb.DB, limit int) (rows []Listed, err error) {
 	query := "SELECT request, operation, since_ms, until_ms, tries FROM belay_pending WHERE " + undecided(db.Now(time.Millisecond)) +
 		" ORDER BY until_ms DESC, request LIMIT ?"
-	err = db.Query(ctx, query, []any{limit}, func(scan sqldb.Scan) error {
+	err = committed(ctx, db, query, []any{limit}, func(scan sqldb.Scan) error {
 		r := Listed{Undecided: true}
 		var since, until int64
 		if err := scan(&r.Request, &r.Operation, &since, &until, &r.Tries); err != nil {
