@@ -18,11 +18,11 @@ import (
 
 // noticing returns a guard that finds a lost lock soon, and a function that loses the lock on a key
 // and waits until that is found.
-func (e *paying) noticing() (g *guard.Guard, lose func(key string)) {
+func (e *paying) noticing(o guard.Observer) (g *guard.Guard, lose func(key string)) {
 	e.t.Helper()
 	locker, err := lock.New(e.Engine(), lock.Config{TTL: 3 * time.Second})
 	wantNil(e.t, err)
-	g, err = guard.New(e.db, locker, guard.Config{Service: "noticing", Publisher: &e.Events})
+	g, err = guard.New(e.db, locker, guard.Config{Service: "noticing", Publisher: &e.Events, Observer: o})
 	wantNil(e.t, err)
 	e.t.Cleanup(func() {
 		if err := errors.Join(g.Close(bg), locker.Close(bg)); err != nil {
@@ -60,7 +60,7 @@ func TestLossInCallIsOneEvent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			withCalls(t, func(e *paying) {
-				g, lose := e.noticing()
+				g, lose := e.noticing(nil)
 				c := e.buy()
 				during(e, &c, lose)
 				got, err := c.Run(bg, g, printed("a", "5"), 5, guard.Also("sku:1", &Stock{ID: 1}))
@@ -74,12 +74,53 @@ func TestLossInCallIsOneEvent(t *testing.T) {
 	}
 }
 
+// panicking is an Observer that panics at the end of a transaction.
+type panicking struct{ left int }
+
+func (p *panicking) Start(ctx context.Context, step guard.Step, _ string) (context.Context, func(error)) {
+	return ctx, func(error) {
+		if step != guard.StepTransaction {
+			return
+		}
+		if p.left--; p.left == 0 {
+			panic(p)
+		}
+	}
+}
+
+func (*panicking) Trace(context.Context) notify.Trace { return notify.Trace{} }
+
+// TestLossInCallThatPanics: the Observer panics behind the COMMIT that settles a request whose lock is lost.
+// The event says what became of it.
+func TestLossInCallThatPanics(t *testing.T) {
+	t.Parallel()
+	withCalls(t, func(e *paying) {
+		g, _ := e.noticing(&panicking{left: 2})
+		key, c := printed("a").Key(), e.buy()
+		settle := c.Settle
+		c.Settle = func(ctx context.Context, tx *gorm.DB, amount int, o guard.Outcome[string]) (receipt, error) {
+			defer e.Forget(key) // which its release finds
+			return settle(ctx, tx, amount, o)
+		}
+		func() {
+			defer func() {
+				if _, ok := recover().(*panicking); !ok {
+					e.t.Error("the Observer has not panicked")
+				}
+			}()
+			_, _ = c.Run(bg, g, printed("a", "5"), 5)
+		}()
+		e.paid()
+		e.wantEvent(notify.VerdictLost, notify.OutcomeCommitted, key)
+	})
+}
+
 // TestLossOfAPendingCallIsOneEvent: a lock is lost in a Settle that fails for a row of its own. One
 // event says so, and that the request is not settled.
 func TestLossOfAPendingCallIsOneEvent(t *testing.T) {
 	t.Parallel()
 	withCalls(t, func(e *paying) {
-		g, lose := e.noticing()
+		g, lose := e.noticing(nil)
 		e.create(&Order{No: "x"})
 		key, lost := printed("a").Key(), false
 		c := e.buy()

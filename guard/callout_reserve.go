@@ -80,8 +80,8 @@ func (o *callout) reserved(held context.Context, h *holding) (*answering, error)
 		})
 	}
 	c := &call{guard: o.guard, plan: plan{main: o.request.Key()}, work: work{op: op}, reserving: r, inside: true, outer: h}
+	defer func() { h.learn(c.conclusion) }()
 	err := o.guard.call(held, c, o.opts)
-	h.learn(c.conclusion)
 	conflict, _ := errors.AsType[*dbguard.ConflictError](err)
 	switch {
 	case conflict != nil && onClaim(conflict) && errors.Is(err, ErrDuplicate):
@@ -111,7 +111,6 @@ func (o *callout) refuse(held context.Context, h *holding, refusal *refusedError
 		a.messages, err = messagesOf(ctx, refusal.messages)
 		return v, true, err
 	})
-	err := a.call(held)
-	h.learn(a.conclusion)
-	return a, err
+	defer h.settledBy(a)
+	return a, a.call(held)
 }

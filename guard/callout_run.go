@@ -334,10 +334,8 @@ func (o *callout) finish(ctx context.Context, h *holding) (*answering, error) {
 		}
 		return v, false, err
 	})
+	defer h.settledBy(a)
 	err := a.call(ctx)
-	if h != nil {
-		h.learn(a.conclusion)
-	}
 	if errors.Is(err, pending.ErrTaken) {
 		o.guard.metrics.calls.WithLabelValues(callOvertaken).Inc()
 	}

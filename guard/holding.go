@@ -70,6 +70,18 @@ func (h *holding) learn(c conclusion) {
 	h.reported = h.reported || slices.Contains(c.events, h.run.keys.plan.main)
 }
 
+// settledBy notes how a transaction ended that stores the answer of the request. It is deferred, like
+// learn, as somebody's code may panic when that is committed.
+func (h *holding) settledBy(a *answering) {
+	if h == nil {
+		return
+	}
+	h.learn(a.conclusion)
+	if a.conclusion.outcome == notify.OutcomeCommitted {
+		h.outcome = notify.OutcomeCommitted
+	}
+}
+
 // release gives the lock back. It returns err, or the loss of the lock if that has ended what err is
 // the error of.
 func (h *holding) release(err error) error {

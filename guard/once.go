@@ -134,8 +134,8 @@ func (a *answering) call(ctx context.Context) error {
 		op:   func(ctx context.Context, _ *gorm.DB) error { return a.work(dbtx.FromContext(ctx), c.options) },
 		anew: a.storesRefusal,
 	}
+	defer func() { a.conclusion = c.conclusion }()
 	err := a.guard.call(ctx, c, a.opts)
-	a.conclusion = c.conclusion
 	if k := c.request; err != nil && k != nil && k.err == nil && k.record != nil {
 		return a.replay(k, c.options, err)
 	}
