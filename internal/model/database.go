@@ -137,10 +137,11 @@ func (s *State) locked(i int) bool {
 }
 
 func answerWrite(cfg *Config, s *State, i int) bool {
-	if s.locked(i) {
+	c := &s.Callers[i]
+	elsewhere := cfg.Postgres && cfg.Update && s.Row.Version != c.Base // it sees no row to wait for
+	if s.locked(i) && !elsewhere {
 		return false
 	}
-	c := &s.Callers[i]
 	c.Reached = true
 	fits := s.Row.Version == c.Base
 	if cfg.Update && cfg.Weak.NoVersionCompare || !cfg.Update && cfg.Weak.NoUniqueIndex {

@@ -5,6 +5,7 @@ package model
 
 var engineActions = []action{
 	{idle, "%s wants the lock", ask},
+	{idle, "%s wants the lock, which another caller of its process has: ErrBusy", beBusyHere},
 	{asking, "the engine grants the lock to %s", acquire},
 	{asking, "the engine grants a lock to %s, whose answer is lost", acquireUnheard},
 	{asking, "the acquire of %s is held up on its way, and given up", acquireHeldUp},
@@ -19,8 +20,9 @@ var engineActions = []action{
 	{anywhere, "the deadline of the abandoned lock of %s passes", passAbandoned},
 	{anywhere, "the lock of %s expires", expire},
 	{closing, "%s gives the lock back", giveBack},
-	{closing, "%s gives the lock back, and the request is lost", giveBackUnsent},
-	{closing, "%s gives the lock back, and the answer is lost", giveBackUnheard},
+	{freeing, "the engine takes the lock back from %s", takeBack},
+	{freeing, "%s gives the lock back, and the request is lost", giveBackUnsent},
+	{freeing, "%s gives the lock back, and the answer is lost", giveBackUnheard},
 }
 
 func ask(cfg *Config, s *State, i int) bool {
@@ -29,7 +31,7 @@ func ask(cfg *Config, s *State, i int) bool {
 	case p.Head == 0:
 		p.Head, c.PC = owner(i), asking
 	case cfg.Refuse:
-		return false // refused at once, and nothing is called
+		return false
 	default:
 		c.PC = queued
 	}
@@ -40,6 +42,15 @@ func ask(cfg *Config, s *State, i int) bool {
 	if cfg.Crew {
 		c.Called = read(s.Row.Version)
 	}
+	return true
+}
+
+// beBusyHere is a refusal by the queue of the process: nothing is asked.
+func beBusyHere(cfg *Config, s *State, i int) bool {
+	if !cfg.Refuse || s.proc(cfg, i).Head == 0 {
+		return false
+	}
+	s.Callers[i].Res, s.Callers[i].PC = engaged, returning
 	return true
 }
 
@@ -64,7 +75,7 @@ func (s *State) lease(i int, owner uint8) {
 		if j == i || !d.holds() || d.Grant == owner || s.Grants[d.Grant-1].Local {
 			continue
 		}
-		if d.PC == conflicted || d.PC == closing && d.Ended != committed { // it has been rolled back
+		if d.PC == conflicted || (d.PC == closing || d.PC == freeing) && d.Ended != committed { // it has been rolled back
 			continue
 		}
 		if s.Grants[d.Grant-1].Order < s.Grants[owner-1].Order {
@@ -242,6 +253,8 @@ func expire(cfg *Config, s *State, i int) bool {
 	return true
 }
 
+// giveBack is Lease.release as far as the Locker decides it. Who comes to its queue while the
+// release is on the way is not handed the lock.
 func giveBack(cfg *Config, s *State, i int) bool {
 	c, g := &s.Callers[i], s.grant(i)
 	gone, scatters := false, s.scatters(cfg, i)
@@ -255,21 +268,29 @@ func giveBack(cfg *Config, s *State, i int) bool {
 		s.proc(cfg, i).Head = owner(j)
 		c.PC, c.Handed = returning, true
 		s.lease(j, c.Grant)
-	case s.Node == silent:
-		return false
 	default:
-		gone = s.Holder != c.Grant
-		if !gone {
-			s.Holder = 0
-		}
-		s.mark(cfg, i)
-		g.State = ended
-		s.leave(cfg, i)
-		if cfg.Weak.NoReleaseQuestion || cfg.Weak.ForgetLoss && c.Grant != owner(i) {
-			gone = false
-		}
+		c.Scatters, c.PC, g.State = scatters, freeing, ended
+		return true
 	}
 	c.Scatters = scatters
+	s.conclude(cfg, i, gone)
+	return true
+}
+
+func takeBack(cfg *Config, s *State, i int) bool {
+	c := &s.Callers[i]
+	if s.Node == silent {
+		return false
+	}
+	gone := s.Holder != c.Grant
+	if !gone {
+		s.Holder = 0
+	}
+	s.mark(cfg, i)
+	s.leave(cfg, i)
+	if cfg.Weak.NoReleaseQuestion || cfg.Weak.ForgetLoss && c.Grant != owner(i) {
+		gone = false
+	}
 	s.conclude(cfg, i, gone)
 	return true
 }
@@ -280,13 +301,12 @@ func giveBackUnheard(cfg *Config, s *State, i int) bool { return giveBackMute(cf
 
 func giveBackMute(cfg *Config, s *State, i int, executed bool) bool {
 	c, g := &s.Callers[i], s.grant(i)
-	if g.State != held || g.Past || g.Local || s.heir(cfg, i) >= 0 || s.Node == silent && executed {
+	if s.Node == silent && executed {
 		return false
 	}
 	if s.Node != silent && !s.spend(cfg, &s.Left.Mute) {
 		return false
 	}
-	c.Scatters = s.scatters(cfg, i)
 	g.State, c.FreeUnheard = orphaned, true
 	if executed && s.Holder == c.Grant {
 		s.Holder = 0

@@ -7,6 +7,7 @@ var faultActions = []action{
 	{anywhere, "%s is paused past the deadline of its lock", lapse},
 	{anywhere, "the process of %s is killed", kill},
 	{granted, "the database falls silent, and does not answer the BEGIN of %s", hang},
+	{granted, "the connection of %s breaks before its BEGIN is answered", breakBegin},
 	{hanging, "the time of %s ends", leaveSilent},
 	{writing, "the database ends the transaction of %s: deadlock", deadlock},
 	{working, "the database ends the transaction of %s: deadlock in a later statement", deadlock},
@@ -14,6 +15,7 @@ var faultActions = []action{
 	{committing, "the database refuses the COMMIT of %s: deadlock", deadlock},
 	{committing, "the connection of %s breaks, and its COMMIT is lost", cutBefore},
 	{committing, "the connection of %s breaks, and the answer to its COMMIT is lost", cutAfter},
+	{looked, "the connection of %s breaks", breakOff},
 	{loaded, "the connection of %s breaks", breakOff},
 	{writing, "the connection of %s breaks", breakOff},
 	{working, "the connection of %s breaks", breakOff},
@@ -90,6 +92,15 @@ func hang(cfg *Config, s *State, i int) bool {
 		return false
 	}
 	s.Callers[i].PC = hanging
+	return true
+}
+
+// breakBegin is a transaction that the server rolls back before anything is asked of it.
+func breakBegin(cfg *Config, s *State, i int) bool {
+	if s.gathers(cfg, i) || !s.spend(cfg, &s.Left.Cut) {
+		return false
+	}
+	s.Callers[i].fail()
 	return true
 }
 

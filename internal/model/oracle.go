@@ -115,8 +115,14 @@ func (t *transcript) questions(i int, was, is *Caller, who string) {
 			who = `, Owner: "another"`
 		}
 		t.line(i, "inspected", who)
-	case closing:
+	case closing, freeing:
 		if is.Handed {
+			return
+		}
+		if was.PC == closing {
+			t.line(i, "release", who)
+		}
+		if is.PC == freeing {
 			return
 		}
 		result := `"freed"`
@@ -126,7 +132,6 @@ func (t *transcript) questions(i int, was, is *Caller, who string) {
 		case is.Pending == saysLost && is.Found.Verdict != saysLost:
 			result = `"gone"`
 		}
-		t.line(i, "release", who)
 		t.line(i, "released", who+", Result: "+result)
 	}
 }
@@ -162,7 +167,7 @@ var (
 	resultConsts = [...]string{
 		done: "done", failed: `failed + "invalid connection"`, lostLease: `"lost"`, duplicate: "duplicate", stale: "stale",
 		intercepted: `"intercepted"`, business: `"conflict"`, unsure: "unknown", unavailable: "unavailable", busy: `"busy"`,
-		replayed: `"replayed"`, claimed: `"busy"`, exists: `"exists"`, raced: `"busy"`, hurried: `"busy"`,
+		replayed: `"replayed"`, claimed: `"busy"`, exists: `"exists"`, raced: `"busy"`, hurried: `"busy"`, engaged: `"busy"`,
 	}
 	verdictConsts = [...]string{saysOverlap: "Overlap", saysLost: "Lost", saysUnknown: "UnknownCommit"}
 )

@@ -157,6 +157,7 @@ const (
 	doubting   // asks whether it still has the lock
 	conflicted // asks who has the lock
 	closing    // releases the lock
+	freeing    // its release is on the way
 	giving     // up: ErrUnknown
 	reporting
 	returning
@@ -212,6 +213,7 @@ const (
 	exists  // ErrExists: a row of the operation is another request's
 	raced   // ErrBusy, as other callers were faster each time
 	hurried // ErrBusy, as its own time has ended
+	engaged // ErrBusy, as its own process has a caller with the key
 )
 
 // clean reports whether the result says that nothing was committed.

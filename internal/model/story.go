@@ -95,7 +95,7 @@ func outcomeOf(was, is *Caller) string {
 		return "there is none"
 	case was.PC == conflicted && is.Found.Holder != notAsked:
 		return holderNames[is.Found.Holder]
-	case was.PC == closing && is.Pending == saysLost && is.Found.Verdict != saysLost:
+	case (was.PC == closing || was.PC == freeing) && is.Pending == saysLost && is.Found.Verdict != saysLost:
 		return "it was gone"
 	case was.PC < closing && is.PC == closing && is.Ended == rolledBack:
 		return "rolled back"
@@ -119,6 +119,7 @@ var (
 		intercepted: "ErrIntercepted", business: "a conflict", unsure: "ErrUnknown", unavailable: "ErrUnavailable", busy: "ErrBusy",
 		replayed: "the stored answer", claimed: "ErrBusy: another transaction has the request",
 		exists: "ErrExists", raced: "ErrBusy: other callers were faster", hurried: "ErrBusy: its time has ended",
+		engaged: "ErrBusy: another caller of its process",
 	}
 	verdictNames = [...]string{saysOverlap: "overlap", saysLost: "lost", saysUnknown: "unknown commit"}
 	holderNames  = [...]string{self: "it has", other: "another has", none: "nobody has"}
