@@ -31,13 +31,19 @@
 //
 // [Story.Case] prints a story as a case of chaos.TestOracle, to be pasted there.
 //
+// # Traces
+//
+// A [Trace] holds a run of the code against the model. TestTraces of package sim has some
+// thousands of them. A [Sight] is what a run shows, and labels.go says which actions it may
+// be. What may happen unseen is there, too.
+//
 // Package call, beside this one, is the model of an operation with a call to another service in its
 // middle. `make model` runs both, and its last line has both.
 //
 // # To add something
 //
 // A step: a function in the file of its room, and a line in the list at the top of that
-// file. A fault: also a field of [Budget]. An invariant or a blind spot: an element of
+// file. If a trace shows it, it has a label. A fault: also a field of [Budget]. An invariant or a blind spot: an element of
 // invariants or blindspots. A Weakness needs a case in TestInvariantsBite. An action that
 // reports false must have changed nothing.
 //
