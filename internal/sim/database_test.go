@@ -227,7 +227,7 @@ func (g dbGate) Pass(ctx context.Context, s simdb.Call) simdb.Fate {
 	}
 	c := &call{process: g.p, text: brief(s.Text), sql: s.Text, ctx: ctx, db: &s, cuts: true}
 	c.op, c.actor = g.p.actor(ctx, g.p.background)
-	c.conn = g.p.name + "/" + fmt.Sprint(s.Conn)
+	c.conn = connOf(g.p, s)
 	if s.Flush {
 		c.actor, c.text, c.sql, c.cuts = g.p.name+".database", flush, flush, false
 	}
@@ -236,6 +236,9 @@ func (g dbGate) Pass(ctx context.Context, s simdb.Call) simdb.Fate {
 	}
 	return simdb.Fate(g.w.gate.pass(c))
 }
+
+// connOf names the connection of a call.
+func connOf(p *process, s simdb.Call) string { return p.name + "/" + fmt.Sprint(s.Conn) }
 
 // brief is a statement as a story has it.
 func brief(sql string) string {

@@ -136,6 +136,23 @@
 //	C10  what is pending is settled by repeats, or listed and undecided
 //	C11  nobody is told that a request is done while it is pending
 //
+// # The model
+//
+// TestTraces follows schedules through package model. Two or three callers do the same on one
+// key, and what fails is what the model has. A tracer names each step that a gate shows: what
+// is sent, executed and answered, what is lost, what callers and the monitor are told. The
+// model keeps the states that it may be in. A step that none of them can take is a difference
+// between model and code, and docs/guarantees.md says which of them is wrong. TestTracesBite
+// shows that a model with a weakness is caught.
+//
+//	make sim SIM=5m     # follows schedules for a quarter of that time, too
+//	make sim SEED=1234  # tells the trace of one schedule, too
+//
+// Both print actions of the model that no schedule took, and steps of the code that are no
+// action. Left out are requests, crews, several keys, DBOnly, strangers, an acquire that is made
+// again because it was not answered, evidence that cannot be read, and a crash of the database
+// while the outcome of a COMMIT is looked into.
+//
 // # More
 //
 // A workload is a line in workloads, and its name one in themes. A fault is an action: what

@@ -184,13 +184,14 @@ var (
 )
 
 // call has the scheduler execute run. The error says what became of the request.
-func (e engine) call(ctx context.Context, text string, run func() error) (err error) {
-	c := &call{process: e.p, text: text, ctx: ctx, cuts: true}
+func (e engine) call(ctx context.Context, text string, run func() error, asks ...lockengine.Request) (err error) {
+	c := &call{process: e.p, text: text, ctx: ctx, cuts: true, asks: asks}
 	c.op, c.actor = e.p.actor(ctx, "locker")
 	c.run = func() {
 		if err = run(); c.op != nil && errors.Is(err, lockengine.ErrNotSent) {
 			c.op.missed(text)
 		}
+		c.err = err
 	}
 	if f := e.w.gate.pass(c); f == executed {
 		return err
@@ -209,7 +210,7 @@ func (e engine) Acquire(ctx context.Context, r lockengine.Request, ttl time.Dura
 	err = e.call(ctx, "ACQUIRE "+r.Key, func() (err error) {
 		answer, err = e.w.server.acquire(e.p, r, ttl)
 		return err
-	})
+	}, r)
 	if err != nil {
 		return lockengine.Grant{}, err
 	}
@@ -223,7 +224,7 @@ func (e engine) Renew(ctx context.Context, rs []lockengine.Request, ttl time.Dur
 		text += " " + r.Key
 	}
 	var answer []error
-	if err := e.call(ctx, text, func() error { answer = e.w.server.renew(rs, ttl); return nil }); err != nil {
+	if err := e.call(ctx, text, func() error { answer = e.w.server.renew(rs, ttl); return nil }, rs...); err != nil {
 		for _, r := range rs {
 			e.w.history.unrenewed(r.Owner)
 		}
@@ -233,7 +234,7 @@ func (e engine) Renew(ctx context.Context, rs []lockengine.Request, ttl time.Dur
 }
 
 func (e engine) Release(ctx context.Context, r lockengine.Request) error {
-	return e.call(ctx, "RELEASE "+r.Key, func() error { return e.w.server.release(r) })
+	return e.call(ctx, "RELEASE "+r.Key, func() error { return e.w.server.release(r) }, r)
 }
 
 func (e engine) Inspect(ctx context.Context, key string) (lockengine.Holder, error) {

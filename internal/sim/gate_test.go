@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/internal/sim/simdb"
+	"github.com/belaygo/belay/lock/lockengine"
 )
 
 // A call is one request of a process. It waits for the scheduler, which decides its fate.
@@ -26,6 +27,8 @@ type call struct {
 	conn    string
 	cuts    bool // it goes over a network
 	pays    bool // to the bank
+	asks    []lockengine.Request
+	err     error // of run
 	decided chan fate
 }
 
@@ -39,6 +42,7 @@ type gate struct {
 	left    []*call       // given up before they had a fate
 	arrived chan struct{} // has a token when a call came, or a caller gave up
 	n       int           // how often calls was called
+	trace   *tracer       // nil: none
 }
 
 func newGate() *gate { return &gate{arrived: make(chan struct{}, 1)} }
@@ -61,6 +65,7 @@ func (g *gate) pass(c *call) fate {
 	c.n, c.at = g.n, time.Now()
 	g.waiting = append(g.waiting, c)
 	g.mu.Unlock()
+	g.trace.arrived(c)
 	g.wake()
 	if c.ctx.Done() != nil {
 		defer context.AfterFunc(c.ctx, g.wake)()
@@ -73,6 +78,7 @@ func (g *gate) pass(c *call) fate {
 		return f
 	case <-c.ctx.Done(): // who waits for a mutex until the call ends is not blocked durably
 		g.leave(c)
+		g.trace.lost(c)
 		return cutBefore
 	}
 }

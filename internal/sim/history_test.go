@@ -123,6 +123,7 @@ func (h *history) freed(owner, why string) {
 	if g := h.grants[owner]; g != nil {
 		g.until, g.why, g.freed = h.w.step, why, time.Now()
 	}
+	h.w.gate.trace.freed(owner, why)
 }
 
 func (h *history) regained(owner string) {

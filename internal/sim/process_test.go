@@ -218,6 +218,7 @@ func (r reporter) Publish(ctx context.Context, ev notify.Event) error {
 	}
 	o, _ := ctx.Value(opKey{}).(*op)
 	r.w.history.report(o, ev)
+	r.w.gate.trace.published(o, ev)
 	if r.next == nil {
 		return nil
 	}

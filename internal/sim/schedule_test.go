@@ -202,6 +202,7 @@ func (w *world) settle() {
 	for _, o := range returned {
 		o.ended = w.step
 		w.tell("%s returned: %v", o, o.err)
+		w.gate.trace.returned(o)
 		w.learn(o)
 	}
 	for _, c := range w.gate.gone() {
@@ -224,6 +225,7 @@ func (w *world) settle() {
 		w.stored = false
 	}
 	w.server.expire()
+	w.gate.trace.rests()
 }
 
 // quiet returns a call that is not worth a choice: a question about the server or a table.
@@ -247,6 +249,7 @@ func (w *world) execute(c *call) fate {
 	if c.run != nil {
 		c.run()
 	}
+	w.gate.trace.decided(c, run)
 	return executed
 }
 
@@ -292,6 +295,7 @@ func (w *world) apply(c choice, calls []*call) {
 		w.db.KillSession(calls[i].db.Session)
 		w.history.broken(calls[i])
 	case c.do == crash:
+		w.gate.trace.crashed()
 		w.db.Crash()
 		w.db.Restart()
 		w.history.broken(nil)
@@ -355,13 +359,16 @@ func (w *world) decide(do action, c *call) {
 	case run:
 		w.gate.decide(c, w.execute(c))
 	case cut:
+		w.gate.trace.decided(c, do)
 		w.gate.decide(c, cutBefore)
 	case cutAnswer:
 		if c.run != nil {
 			c.run()
 		}
+		w.gate.trace.decided(c, do)
 		w.gate.decide(c, cutAfter)
 	case refuse:
+		w.gate.trace.decided(c, do)
 		w.gate.decide(c, refused)
 	case mistake:
 		if c.run != nil {
@@ -370,6 +377,7 @@ func (w *world) decide(do action, c *call) {
 		w.gate.decide(c, mistaken)
 	case delay:
 		w.ghosts = append(w.ghosts, c)
+		w.gate.trace.decided(c, do)
 		w.gate.decide(c, late)
 	}
 }
@@ -384,10 +392,12 @@ func (w *world) haunt(label string) {
 	w.ghosts = slices.Delete(w.ghosts, i, i+1)
 	if c.run != nil {
 		c.run()
+		w.gate.trace.late(c)
 		return
 	}
 	late := w.db.Late()
 	if n := slices.IndexFunc(late, func(l simdb.Call) bool { return l.Conn == c.db.Conn && l.Text == c.sql }); n >= 0 {
+		w.gate.trace.late(c)
 		w.db.ExecuteLate(n)
 		w.stored = true
 		if c.op != nil || c.purges() {
@@ -462,6 +472,7 @@ func (w *world) kill(name string) {
 // end ends a process.
 func (w *world) end(p *process) {
 	p.killed = w.step
+	w.gate.trace.killed(p)
 	for _, c := range w.gate.calls() {
 		if c.process == p && c.pays {
 			w.ghosts = append(w.ghosts, c)

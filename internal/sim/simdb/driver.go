@@ -19,6 +19,13 @@ type Gate interface {
 	Pass(ctx context.Context, c Call) Fate
 }
 
+// A Witness is a Gate that sees answers, too.
+type Witness interface {
+	// Answered is called once a call that was executed has its answer. affected counts rows
+	// that it has written.
+	Answered(c Call, affected int64, err error)
+}
+
 // A Call is what a connection is about to send.
 type Call struct {
 	Process string
@@ -159,7 +166,15 @@ func (c *conn) do(ctx context.Context, sql string, args []driver.NamedValue) (*r
 		}
 		return nil, c.db.commitError()
 	}
-	return c.send(ctx, sql, values)
+	res, err := c.send(ctx, sql, values)
+	if w, ok := c.gate.(Witness); ok {
+		affected := int64(0)
+		if res != nil {
+			affected = res.affected
+		}
+		w.Answered(call, affected, err)
+	}
+	return res, err
 }
 
 // leave ends the connection for the client, while the session goes on to execute a call, now

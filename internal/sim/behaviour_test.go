@@ -1,0 +1,224 @@
+package sim
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/belaygo/belay/internal/model"
+	"github.com/belaygo/belay/internal/sim/simdb"
+)
+
+// A traced is a plan that the model has a configuration for: two or three callers do the same
+// on one key.
+type traced struct {
+	plan
+	cfg *model.Config
+	row string
+}
+
+// tracedWork are the workloads whose rows the model has.
+var tracedWork = []struct {
+	name, row string
+	cfg       model.Config
+}{
+	{"insert", "orders/k", model.Config{Keyed: true}},
+	{"insert with a key", "labels/k", model.Config{}},
+	{"update", "stocks/1", model.Config{Update: true, Row: 1}},
+	{"update with a stamp", "wares/1", model.Config{Update: true, Row: 1, Stamp: true}},
+}
+
+func newTraced(seed uint64) traced {
+	r := rand.New(rand.NewPCG(seed, 5))
+	kind := tracedWork[r.IntN(len(tracedWork))]
+	cfg := kind.cfg
+	p := plan{seed: seed, faults: 1 + r.IntN(5), server: simdb.MariaDB, dialect: "mysql"}
+	if cfg.Postgres = r.IntN(2) == 0; cfg.Postgres {
+		p.server, p.dialect = simdb.PostgreSQL, "postgres"
+	}
+	if p.knobs.VisibleBeforeDurable = r.IntN(3) == 0; p.knobs.VisibleBeforeDurable {
+		cfg.Budget.Crash = 1
+	}
+	s := spec{work: workloadOf(kind.name), key: "k", wait: time.Hour}
+	if cfg.Refuse = r.IntN(2) == 0; cfg.Refuse {
+		s.wait = 0
+	}
+	cfg.Callers = [3]uint8{0, 1, 9} // 9 is no process
+	p.work = [][][]spec{{{s}}, {{s}}}
+	if r.IntN(2) == 0 {
+		cfg.Callers[2] = 0
+		p.work[0] = append(p.work[0], []spec{s})
+	}
+	cfg.Name = p.dialect + " " + kind.name
+	return traced{p, &cfg, kind.row}
+}
+
+// A narrow chooser makes those choices of a dice that the model has.
+type narrow struct {
+	*dice
+	traced
+	tracer *tracer
+	ahead  []choice
+}
+
+func (n *narrow) next(w *world, calls []*call) choice {
+	if n.tracer == nil {
+		n.tracer = newTracer(w, n.cfg, n.row)
+		w.gate.trace = n.tracer
+	}
+	if len(n.ahead) > 0 {
+		c := n.ahead[0]
+		n.ahead = n.ahead[1:]
+		return c
+	}
+	for {
+		budget := n.budget
+		if c := n.dice.next(w, calls); n.has(c, calls) {
+			return n.adapt(w, c)
+		}
+		n.budget = budget
+	}
+}
+
+// adapt makes a choice as the model has it: a process that is killed does not come back, and
+// during half of the long pauses no lock is renewed.
+func (n *narrow) adapt(w *world, c choice) choice {
+	switch {
+	case c.do == killProcess:
+		w.plan.work = slices.Clone(w.plan.work)
+		w.plan.work[c.on[1]-'0'] = nil
+	case c.do == wait && c.forTime > ttl && n.IntN(2) == 0:
+		n.ahead = []choice{c, {do: toggle}}
+		return choice{do: toggle}
+	}
+	return c
+}
+
+// has reports whether the model has a choice. It knows nothing of an acquire that is made
+// again as it was not answered, of evidence that cannot be read, and of a second crash while
+// the first one is looked into.
+func (n *narrow) has(c choice, calls []*call) bool {
+	switch c.do {
+	case run, lose, haunt, killProcess:
+		return true
+	case crash:
+		return len(n.tracer.judging)+len(n.tracer.unsure) == 0
+	case wait:
+		acquires := slices.ContainsFunc(calls, func(x *call) bool { return strings.HasPrefix(x.text, "ACQUIRE") })
+		return c.forTime == 0 || len(n.tracer.judging) == 0 && (n.cfg.Refuse || !acquires)
+	case cut, cutAnswer, delay, refuse:
+		return n.cuts(c.do, calls[slices.IndexFunc(calls, func(x *call) bool { return x.label() == c.on })])
+	}
+	return false
+}
+
+func (n *narrow) cuts(do action, c *call) bool {
+	if expired(c) {
+		return do == cut || do == cutAnswer
+	}
+	switch verb, _, _ := strings.Cut(c.text, " "); verb {
+	case "ACQUIRE":
+		return n.cfg.Refuse
+	case "RELEASE": // not of a lock that its caller meets
+		return do != delay && (c.op == nil || n.tracer.w.history.grantsOf(c.op)["k"] != nil)
+	case "RENEW", "INSPECT", "INSERT", "UPDATE":
+		return do != delay
+	case "COMMIT":
+		return true
+	}
+	return false
+}
+
+// follow runs the schedule of a seed, and follows it through a model that may be weak.
+func follow(t *testing.T, seed uint64, weak model.Weakness) (*tracer, result) {
+	t.Helper()
+	p := newTraced(seed)
+	p.cfg.Weak = weak
+	n := &narrow{dice: newDice(p.plan), traced: p}
+	r := simulate(t, p.plan, n)
+	return n.tracer, r
+}
+
+// TestTraces follows schedules through the model: each step must be one that the model can
+// take.
+func TestTraces(t *testing.T) {
+	if os.Getenv(envSeed) != "" {
+		tr, r := follow(t, number(envSeed), model.Weakness{})
+		t.Logf("\n%s\n%s\n%v", r.plan, r.text(), tr.err)
+		return
+	}
+	first, last, end := cmp.Or(number(envFrom), 1), cmp.Or(number(envTo), 400), time.Now().Add(time.Hour)
+	if limit, err := time.ParseDuration(os.Getenv(envTime)); err == nil {
+		last, end = cmp.Or(number(envTo), math.MaxUint64), time.Now().Add(limit/4)
+	}
+	covered, others, begun := model.NewCovered(), make(map[string]int), time.Now()
+	seed := first
+	for ; seed <= last && time.Now().Before(end); seed++ {
+		tr, r := follow(t, seed, model.Weakness{})
+		if tr.err != nil || len(r.problems) > 0 {
+			t.Fatalf("seed %d: %v\n%s\n%s\n%s\nagain: make sim SEED=%d", seed, tr.err, strings.Join(r.problems, "\n"), r.plan, r.text(), seed)
+		}
+		covered.Add(tr.trace.Covered)
+		for what, times := range tr.others {
+			others[what] += times
+		}
+	}
+	reportCovered(t, covered, others)
+	t.Logf("%d schedules are behaviours of the model, %.0f a second", seed-first, float64(seed-first)/time.Since(begun).Seconds())
+}
+
+// reportCovered says what of the model no schedule has shown, and what the schedules showed of
+// which the model knows nothing.
+func reportCovered(t *testing.T, covered model.Covered, others map[string]int) {
+	t.Helper()
+	missed, blind := covered.Never()
+	for _, says := range missed {
+		t.Logf("   never   action: %s", says)
+	}
+	t.Logf("%8d actions of the model have no sight yet: %s", len(blind), strings.Join(blind, "; "))
+	for _, what := range slices.Sorted(maps.Keys(covered.Idle)) {
+		t.Logf("%8d x no action: %s", covered.Idle[what], what)
+	}
+	for _, what := range slices.Sorted(maps.Keys(others)) {
+		t.Logf("%8d x no sight: %s", others[what], what)
+	}
+}
+
+// TestTracesBite follows schedules through models with a weakness: the code must be caught at
+// what they cannot do.
+func TestTracesBite(t *testing.T) {
+	for _, bite := range []struct {
+		name string
+		weak model.Weakness
+	}{
+		{"the release of an unknown commit", model.Weakness{ReleaseUnknown: true}},
+		{"a COMMIT without an answer is rolled back", model.Weakness{CutIsRolledBack: true}},
+		{"no question at the release", model.Weakness{NoReleaseQuestion: true}},
+		{"each refused write is a repeat", model.Weakness{JudgeWithoutEvidence: true}},
+		{"an update does not compare versions", model.Weakness{NoVersionCompare: true}},
+		{"a second insert is taken", model.Weakness{NoUniqueIndex: true}},
+		{"the row is not compared", model.Weakness{NoComparison: true}},
+	} {
+		t.Run(bite.name, func(t *testing.T) { caught(t, bite.weak) })
+	}
+}
+
+func caught(t *testing.T, weak model.Weakness) {
+	t.Helper()
+	const most = 500
+	for seed := range uint64(most) {
+		if tr, _ := follow(t, seed+1, weak); tr.err != nil {
+			what, _, _ := strings.Cut(fmt.Sprint(tr.err), "\n")
+			t.Logf("after %d schedules: %s", seed+1, what)
+			return
+		}
+	}
+	t.Errorf("%d schedules are behaviours of a model with that weakness", most)
+}

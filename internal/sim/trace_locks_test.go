@@ -1,0 +1,77 @@
+package sim
+
+import (
+	"errors"
+
+	"github.com/belaygo/belay/internal/model"
+	"github.com/belaygo/belay/lock/lockengine"
+)
+
+// holder is who has the lock of an operation, as a story says it.
+func (t *tracer) holder(o *op) string {
+	owner := t.w.server.state.held[o.key].owner
+	switch {
+	case owner == "":
+		return "nobody has"
+	case t.w.history.grantsOf(o)[o.key] != nil && t.w.history.grantsOf(o)[o.key].owner == owner:
+		return "it has"
+	}
+	return "another has"
+}
+
+func (t *tracer) acquired(c *call, do action) {
+	r, who := c.asks[0], c.op.caller()
+	granted := c.err == nil && do != cut && do != delay
+	switch {
+	case granted && do == run:
+		t.see(model.Granted, who)
+		t.deadlines[r.Owner] = c.at.Add(localTTL)
+	case granted:
+		t.see(model.GrantUnheard, who)
+	case do == run:
+		t.see(model.Held, who)
+	default:
+		t.see(model.AcquireLost, who)
+	}
+}
+
+func (t *tracer) renewed(c *call, do action) {
+	for _, r := range c.asks {
+		who := t.callerOf(r.Owner)
+		switch {
+		case do != run, t.w.server.down:
+			t.see(model.RenewalLost, who)
+		case t.w.server.state.held[r.Key].owner != r.Owner:
+			t.see(model.RenewedGone, who)
+		default:
+			t.see(model.Renewed, who)
+			if _, relied := t.deadlines[r.Owner]; relied {
+				t.deadlines[r.Owner] = c.at.Add(localTTL)
+			}
+		}
+	}
+}
+
+func (t *tracer) released(c *call, do action) {
+	of, gone := t.callerOf(c.asks[0].Owner), errors.Is(c.err, lockengine.ErrNotHeld)
+	what := model.Released
+	switch {
+	case c.op == nil && do != run && (do == cut || gone):
+		what = model.OrphanUnheard
+	case c.op == nil && gone:
+		what = model.OrphanAbsent
+	case c.op == nil:
+		what = model.OrphanReleased
+	case do == cut:
+		what = model.ReleaseUnsent
+	case do == cutAnswer:
+		what = model.ReleaseUnheard
+	case gone:
+		what = model.ReleasedGone
+	}
+	x := model.Seen{What: what, Who: of, Of: of}
+	if c.op != nil {
+		x.Who = c.op.caller()
+	}
+	t.take(x)
+}

@@ -1,0 +1,280 @@
+package sim
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/internal/model"
+	"github.com/belaygo/belay/notify"
+)
+
+// A tracer follows a schedule through the model, step by step. It sees what the gates see:
+// what was sent, executed and answered, what failed, and what callers were told. A nil tracer
+// sees nothing.
+type tracer struct {
+	w     *world
+	trace *model.Trace
+	row   string
+
+	mu        sync.Mutex
+	err       error                // the first step that the model cannot take
+	deadlines map[string]time.Time // until when a Locker relies on its grant, by owner
+	conns     map[string]*op       // who used a connection last
+	broken    map[string]bool      // connections that a crash of the database has ended
+	commits   map[string]bool      // connections that wait for the answer to a COMMIT
+	judging   map[int]bool         // callers whose write was refused, until they return
+	unsure    map[int]bool         // callers whose COMMIT was not answered, until they return
+	rested    bool                 // nothing was seen since the servers were looked at
+	others    map[string]int       // statements that stand for nothing in the model
+}
+
+func newTracer(w *world, cfg *model.Config, row string) *tracer {
+	return &tracer{
+		w: w, trace: model.NewTrace(cfg), row: row, deadlines: make(map[string]time.Time),
+		conns: make(map[string]*op), broken: make(map[string]bool), commits: make(map[string]bool), judging: make(map[int]bool), unsure: make(map[int]bool), others: make(map[string]int),
+	}
+}
+
+// localTTL is how long a Locker relies on a grant after it was asked for.
+const localTTL = ttl - ttl/10
+
+// callersOf are the callers as the model counts them: the second of the first process is its third.
+var callersOf = []string{"p0a0", "p1a0", "p0b0"}
+
+func (o *op) caller() int { return slices.Index(callersOf, o.name) }
+
+// callerOf returns who asked for the lock that an owner has, or -1.
+func (t *tracer) callerOf(owner string) int {
+	t.w.mu.Lock()
+	defer t.w.mu.Unlock()
+	for _, o := range t.w.history.ops {
+		if slices.Contains(o.owners, owner) {
+			return o.caller()
+		}
+	}
+	return -1
+}
+
+func (t *tracer) see(what model.Sight, who int) { t.take(model.Seen{What: what, Who: who}) }
+
+// take takes in a step, and the deadlines that have passed before it.
+func (t *tracer) take(x model.Seen) {
+	var past []string
+	for owner, at := range t.deadlines {
+		if !time.Now().Before(at) {
+			past = append(past, owner)
+		}
+	}
+	slices.SortFunc(past, func(a, b string) int { return t.deadlines[a].Compare(t.deadlines[b]) })
+	for _, owner := range past {
+		delete(t.deadlines, owner)
+		t.add(model.Seen{What: model.Deadline, Who: t.callerOf(owner)})
+	}
+	t.add(x)
+}
+
+func (t *tracer) add(x model.Seen) {
+	if t.err != nil || x.Who < 0 {
+		return
+	}
+	if x.What == model.CommitLost || x.What == model.CommitUnheard {
+		t.unsure[x.Who] = true
+	}
+	t.rested = x.What == model.Rests
+	t.err = t.trace.See(x)
+}
+
+// arrived takes in a call that was sent, and waits at its gate.
+func (t *tracer) arrived(c *call) {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	verb, _, _ := strings.Cut(c.text, " ")
+	if c.op == nil || t.broken[c.conn] {
+		return
+	}
+	switch verb {
+	case "RELEASE":
+		t.see(model.SendsRelease, c.op.caller())
+	case "INSERT", "UPDATE":
+		t.see(model.SendsWrite, c.op.caller())
+	case "COMMIT":
+		t.commits[c.conn] = true
+		t.see(model.SendsCommit, c.op.caller())
+	}
+}
+
+// decided takes in what becomes of a call.
+func (t *tracer) decided(c *call, do action) {
+	if t == nil || t.w.gate.isDead(c.process) {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if c.db != nil {
+		t.statement(c, do)
+		return
+	}
+	verb, _, _ := strings.Cut(c.text, " ")
+	switch {
+	case c.text == queue && do == run:
+		t.see(model.Queues, c.op.caller())
+	case verb == "ACQUIRE":
+		t.acquired(c, do)
+	case verb == "RENEW":
+		t.renewed(c, do)
+	case verb == "RELEASE":
+		t.released(c, do)
+	case verb == "INSPECT" && do == run:
+		t.take(model.Seen{What: model.Inspected, Who: c.op.caller(), Says: t.holder(c.op)})
+	case verb == "INSPECT":
+		t.see(model.InspectUnheard, c.op.caller())
+	}
+}
+
+// late takes in a call that was executed after its caller had given it up.
+func (t *tracer) late(c *call) {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case strings.HasPrefix(c.text, "ACQUIRE") && c.err == nil:
+		t.see(model.AcquireLate, c.op.caller())
+	case c.text == "COMMIT" && !t.broken[c.conn]:
+		t.see(model.CommitsLate, c.op.caller())
+	}
+}
+
+func (t *tracer) freed(owner, why string) {
+	if t == nil || why == "released" {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	what := model.Expired
+	if why == "lost" {
+		what = model.LockLost
+	}
+	t.see(what, t.callerOf(owner))
+}
+
+// killed takes in that a process is killed, with a COMMIT that was not sent.
+func (t *tracer) killed(p *process) {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	first := -1
+	for _, c := range t.w.gate.calls() {
+		if c.process == p && c.text == "COMMIT" && c.op != nil && !t.broken[c.conn] {
+			t.see(model.CommitLost, c.op.caller())
+		}
+	}
+	for _, o := range t.w.history.ops {
+		if i := o.caller(); o.process == p && (first < 0 || i < first) {
+			first = i
+		}
+		if o.process == p {
+			for _, owner := range o.owners {
+				delete(t.deadlines, owner)
+			}
+		}
+	}
+	clear(t.judging)
+	clear(t.unsure)
+	t.see(model.Killed, first)
+}
+
+func (t *tracer) crashed() {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.see(model.Crashed, 0)
+	for conn := range t.commits {
+		t.unsure[t.conns[conn].caller()] = true
+	}
+	for conn := range t.conns {
+		t.broken[conn] = true
+	}
+}
+
+func (t *tracer) published(o *op, ev notify.Event) {
+	if t == nil || o == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if ev.Verdict == notify.VerdictUnavailable {
+		t.others["event: unavailable"]++
+		return
+	}
+	t.take(model.Seen{What: model.Publishes, Who: o.caller(), Says: strings.ReplaceAll(string(ev.Verdict), "_", " ")})
+}
+
+func (t *tracer) returned(o *op) {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.judging, o.caller())
+	delete(t.unsure, o.caller())
+	t.take(model.Seen{What: model.Returns, Who: o.caller(), Says: answerOf(o.err)})
+}
+
+// rests compares what the servers have with what the model has.
+func (t *tracer) rests() {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.rested {
+		return
+	}
+	x := model.Seen{What: model.Rests, Holder: -1, Version: int(t.w.history.last[t.row].version)}
+	if owner := t.w.server.state.held["k"].owner; owner != "" {
+		x.Holder = t.callerOf(owner)
+	}
+	t.take(x)
+}
+
+// answerOf names what a Do returned as the model does.
+func answerOf(err error) string {
+	_, conflict := errors.AsType[*dbguard.ConflictError](err)
+	switch {
+	case err == nil:
+		return "nil"
+	case errors.Is(err, guard.ErrIntercepted):
+		return "ErrIntercepted"
+	case errors.Is(err, guard.ErrUnknown):
+		return "ErrUnknown"
+	case errors.Is(err, guard.ErrDuplicate):
+		return "ErrDuplicate"
+	case errors.Is(err, guard.ErrStale):
+		return "ErrStale"
+	case errors.Is(err, guard.ErrUnavailable):
+		return "ErrUnavailable"
+	case errors.Is(err, guard.ErrBusy) && conflict:
+		return "ErrBusy: other callers were faster"
+	case errors.Is(err, guard.ErrBusy):
+		return "ErrBusy"
+	case errors.Is(err, guard.ErrLost):
+		return "ErrLost"
+	case conflict:
+		return "a conflict"
+	}
+	return "an error, nothing was committed"
+}
