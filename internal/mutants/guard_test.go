@@ -167,6 +167,22 @@ var guardMutants = []mutant{
 		tests: "internal/sim TestCrews",
 	},
 	{
+		name:  "key-of-an-unknown-commit",
+		loses: "After ErrUnknown the next caller gets the key at once, and meets a COMMIT that may still be executed.",
+		file:  "guard/keys.go",
+		old:   `			s.holds[i].lease.Abandon()`,
+		new:   `			_ = s.holds[i].lease.Release(s.ctx)`,
+		tests: "internal/sim TestTraces",
+	},
+	{
+		name:  "lost-told-as-overlap",
+		loses: "An event says that two callers met, and only the lock was lost.",
+		file:  "guard/event.go",
+		old:   `	if f.verdict == lost {`,
+		new:   `	if f.verdict == lost && f.lapsed {`,
+		tests: "internal/sim TestTraces",
+	},
+	{
 		name:  "late-caller-is-counted",
 		loses: "An event counts a caller whose change came too late for the crew.",
 		file:  "guard/round.go",

@@ -204,6 +204,15 @@ var lockMutants = []mutant{
 		tests: "lock TestQueueIsFirstInFirstOut",
 	},
 	{
+		name:  "release-is-not-awaited",
+		loses: "Nobody learns that a lock was gone when it was given back.",
+		file:  "lock/release.go",
+		old:   `		return l.locker.free(ctx, g, mark)`,
+		new: `		go func() { _ = l.locker.free(ctx, g, mark) }()
+		return nil`,
+		tests: "internal/sim TestTraces",
+	},
+	{
 		name:  "nested-release-frees-the-lock",
 		loses: "A lock is released while its outer holder is at work.",
 		file:  "lock/release.go",
