@@ -170,7 +170,9 @@ func (p *process) caller(ops []*op) {
 		o.giveUp = giveUp
 		p.w.mu.Unlock()
 		ctx := callerContext{background, o}
-		time.Sleep(o.rest)
+		if o.rest > 0 {
+			<-time.After(o.rest)
+		}
 		if !p.pause(ctx, o, fmt.Sprintf("DO %s %s", o.work.name, o.key)) {
 			return
 		}

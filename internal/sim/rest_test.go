@@ -130,10 +130,10 @@ func (w *world) repeats() bool {
 }
 
 // repeat has a process repeat a request.
-func (w *world) repeat(p *process, id, print string) {
+func (w *world) repeat(p *process, id, printed string) {
 	q := request{id: id}
 	for _, content := range []string{"a", "b"} {
-		if printed := once.PrintOf(1, []byte(content)); string(printed.Bytes()) == print {
+		if p := once.PrintOf(1, []byte(content)); string(p.Bytes()) == printed {
 			q.content = content
 		}
 	}
