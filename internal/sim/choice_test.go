@@ -144,7 +144,11 @@ func newDice(p plan) *dice {
 
 func (d *dice) next(w *world, calls []*call) choice {
 	if i := slices.IndexFunc(calls, expired); i >= 0 {
-		return choice{do: []action{cut, cut, cutAnswer, delay}[d.IntN(4)], on: calls[i].label()}
+		do := []action{cut, cut, cutAnswer, delay}[d.IntN(4)]
+		if do == delay && w.calm { // nothing arrives late any more
+			do = cut
+		}
+		return choice{do: do, on: calls[i].label()}
 	}
 	if w.calm {
 		return oldest(calls)
