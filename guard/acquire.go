@@ -70,6 +70,9 @@ func (s *keySet) get(ctx, waited context.Context, h *hold) (again bool, err erro
 	if lapse := s.alive(); lapse != nil { // which has ended the wait, not the engine
 		return false, lapse
 	}
+	if errors.Is(err, errNoLock) && s.outer.returned() { // or it would be taken for another outage
+		return false, errReturned
+	}
 	if !hurried && s.hurried(ctx, waited) && unheard(err, time.Since(begun)) {
 		return true, nil
 	}

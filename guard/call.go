@@ -114,7 +114,7 @@ func (c *call) op() Op {
 func (c *call) run() *run {
 	g := c.guard
 	r := &run{ctx: c.ctx, reporter: g.reporter, turn: &c.turn, request: c.request, reserves: c.reserving != nil, outer: c.outer,
-		keys:   keySet{layer: g.layer, ctx: c.ctx},
+		keys:   keySet{layer: g.layer, ctx: c.ctx, outer: c.outer},
 		series: series{db: g.db, sql: g.sql, cfg: &g.cfg, metrics: g.metrics, ctx: c.ctx, plan: &c.plan, canary: g.canary, claims: noClaims{}, budget: budget{work: c.retries}},
 	}
 	r.keys.of(&c.plan)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 
+	"gorm.io/gorm"
+
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify"
@@ -51,5 +53,23 @@ func TestLockIsBackBehindTheCall(t *testing.T) {
 		}
 		testwait.Until(e.t, "the end of the outage is reported", func() bool { return len(e.Events.All()) >= 2 })
 		e.wantDegraded(1, notify.OutcomeCommitted, 1)
+	})
+}
+
+// TestLockIsBackBetweenTransactions: an outage ends while Reserve runs, which refuses. The refusal is stored
+// with the lock, and no other outage is reported.
+func TestLockIsBackBetweenTransactions(t *testing.T) {
+	t.Parallel()
+	withCalls(t, func(e *paying) {
+		g, f := e.dbOnly(guard.Config{})
+		e.reserve = func(context.Context, *gorm.DB, int) error {
+			f.down[0].Store(false)
+			e.awaitEnd(g)
+			return guard.Refuse(receipt{Note: "sold out"})
+		}
+		got, err := e.buy().Run(bg, g, printed("a", "5"), 5)
+		wantAnswer(e.t, got, err, guard.Answer[receipt]{Value: receipt{Note: "sold out"}, Refused: true})
+		testwait.Until(e.t, "the end of the outage is reported", func() bool { return len(e.Events.All()) >= 2 })
+		e.wantDegraded(1, notify.OutcomeRolledBack, 1)
 	})
 }

@@ -103,6 +103,9 @@ func (o *callout) run(ctx context.Context) (*answering, error) {
 	}
 	defer o.guard.running.leave()
 	a, err := o.serve(ctx)
+	for errors.Is(err, errReturned) && o.attempt == 0 { // nothing is reserved
+		a, err = o.serve(ctx)
+	}
 	return a, o.ended(err)
 }
 
@@ -132,7 +135,7 @@ func (o *callout) serve(ctx context.Context) (a *answering, err error) {
 
 // again settles a result that was not settled under the lock h, because of err: now, or by a repeat.
 func (o *callout) again(ctx context.Context, h *holding, err error) (*answering, error) {
-	if !o.stored && h.outcome != notify.OutcomeUnknown {
+	if (!o.stored || errors.Is(err, errReturned)) && h.outcome != notify.OutcomeUnknown {
 		var a *answering
 		if a, err = o.finish(ctx, nil); err == nil {
 			return a, nil
@@ -185,7 +188,7 @@ func (o *callout) under(ctx context.Context, h *holding) (*answering, error) {
 	if err == nil {
 		return a, nil
 	}
-	if keys.alive() == nil {
+	if keys.alive() == nil && !errors.Is(err, errReturned) {
 		o.store(ctx)
 	}
 	return nil, err

@@ -62,6 +62,12 @@ func (h *holding) has(one *hold) bool {
 	return own.key == one.key && mine.Owner == other.Owner && mine.Token == other.Token
 }
 
+// errReturned is returned by a transaction of a Call that has no lock, if locks are granted again.
+var errReturned = errors.New("guard: locks are granted again, the lock is to be acquired")
+
+// returned reports whether locks are granted again, though the Call has none.
+func (h *holding) returned() bool { return h != nil && h.run.keys.returned() }
+
 // learn notes how a transaction ended under the lock.
 func (h *holding) learn(c conclusion) {
 	if c.unknown() {

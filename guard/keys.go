@@ -30,7 +30,8 @@ type keySet struct {
 	outages  []*outage       // that the call is counted in, as one of those who may run without a lock
 	unmarked bool            // marks are neither heeded nor set
 
-	uncounted bool // it is not one of those that run without a lock: its transactions are
+	outer     *holding // of a Call, nil if it holds nothing for the run
+	uncounted bool     // it is not one of those that run without a lock: its transactions are
 }
 
 // hold is the lock on one key of a call, or what stands for it.
