@@ -322,8 +322,8 @@ func endSession(cfg *Config, s *State, i int) bool {
 func resolve(cfg *Config, s *State, i int) bool {
 	c := &s.Callers[i]
 	byNumber := cfg.Postgres && !c.Broken
-	if !byNumber && (s.locked(i) || c.Wrote) {
-		return false // it waits for the row
+	if !byNumber && (s.locked(i) && !cfg.Keyed || c.Wrote) {
+		return false // it waits for the row; one that is looked for by its own number is nobody else's
 	}
 	found, held := s.proof(cfg, i), true
 	if byNumber {

@@ -54,7 +54,7 @@ var labels = map[Sight]label{
 	OrphanUnheard:  {idle: anywhen},
 
 	Inspected:      {actions: []string{findSays, doubtSays, abandonSays}, fits: showsHolder},
-	InspectUnheard: {actions: []string{"%s asks who has the lock, and gets no answer", "%s asks whether it still has the lock, and gets no answer", "%s asks who has the lock, gets no answer, and leaves the lock to expire"}},
+	InspectUnheard: {actions: []string{"%s asks who has the lock, and gets no answer", "%s asks whether it still has the lock, and gets no answer", "%s asks who has the lock, gets no answer, and leaves the lock to expire", "%s asks who has the lock, gets no answer before its deadline, and leaves the lock to expire"}},
 
 	Begins:    {actions: []string{beginSays}},
 	BeginLost: {actions: []string{"the database falls silent, and does not answer the BEGIN of %s", breakSays}, idle: at(granted, refused, unknown, resolving, closing)},
