@@ -102,8 +102,8 @@ func (n *narrow) adapt(w *world, c choice) choice {
 }
 
 // has reports whether the model has a choice. It knows nothing of an acquire that is made
-// again as it was not answered, of evidence that cannot be read, and of a second crash while
-// the first one is looked into.
+// again as it was not answered, of a crash or a pause while evidence is collected, and of a
+// crash while the outcome of a COMMIT is looked into.
 func (n *narrow) has(c choice, calls []*call) bool {
 	switch c.do {
 	case run, lose, haunt, killProcess:

@@ -150,7 +150,7 @@
 //
 // Both print actions of the model that no schedule took, and steps of the code that are no
 // action. Left out are requests, crews, several keys, DBOnly, strangers, an acquire that is made
-// again because it was not answered, evidence that cannot be read, and a crash of the database
+// again because it was not answered, a crash or a pause while evidence is collected, and a crash
 // while the outcome of a COMMIT is looked into.
 //
 // # More

@@ -27,7 +27,7 @@ type tracer struct {
 	conns     map[string]*op       // who used a connection last
 	broken    map[string]bool      // connections that a crash of the database has ended
 	commits   map[string]bool      // connections that wait for the answer to a COMMIT
-	judging   map[int]bool         // callers whose write was refused, until they return
+	judging   map[int]bool         // callers who collect evidence, until they return
 	unsure    map[int]bool         // callers whose COMMIT was not answered, until they return
 	rested    bool                 // nothing was seen since the servers were looked at
 	others    map[string]int       // statements that stand for nothing in the model
@@ -84,6 +84,9 @@ func (t *tracer) add(x model.Seen) {
 	}
 	if x.What == model.CommitLost || x.What == model.CommitUnheard {
 		t.unsure[x.Who] = true
+	}
+	if x.What == model.Inspected && t.unsure[x.Who] { // and the proof is not complete
+		t.judging[x.Who] = true
 	}
 	t.rested = x.What == model.Rests
 	t.err = t.trace.See(x)
