@@ -112,11 +112,16 @@ func (n *narrow) has(c choice, calls []*call) bool {
 		return len(n.tracer.judging)+len(n.tracer.unsure) == 0
 	case wait:
 		acquires := slices.ContainsFunc(calls, func(x *call) bool { return strings.HasPrefix(x.text, "ACQUIRE") })
-		return c.forTime == 0 || len(n.tracer.judging) == 0 && (n.cfg.Refuse || !acquires)
+		return c.forTime == 0 || len(n.tracer.judging) == 0 && (n.cfg.Refuse || !acquires) && !slices.ContainsFunc(calls, n.reclaims)
 	case cut, cutAnswer, delay, refuse:
 		return n.cuts(c.do, calls[slices.IndexFunc(calls, func(x *call) bool { return x.label() == c.on })])
 	}
 	return false
+}
+
+// reclaims reports whether a caller releases a lock that it meets: that has an answer.
+func (n *narrow) reclaims(c *call) bool {
+	return c.op != nil && strings.HasPrefix(c.text, "RELEASE") && n.tracer.w.history.grantsOf(c.op)["k"] == nil
 }
 
 func (n *narrow) cuts(do action, c *call) bool {
@@ -127,7 +132,7 @@ func (n *narrow) cuts(do action, c *call) bool {
 	case "ACQUIRE":
 		return n.cfg.Refuse
 	case "RELEASE": // not of a lock that its caller meets
-		return do != delay && (c.op == nil || n.tracer.w.history.grantsOf(c.op)["k"] != nil)
+		return do != delay && !n.reclaims(c)
 	case "RENEW", "INSPECT", "INSERT", "UPDATE":
 		return do != delay
 	case "COMMIT":
