@@ -308,7 +308,11 @@ func (c *trial) events(ofHeir int) {
 	}
 	var got []notify.Event
 	for _, key := range c.keys() {
-		got = append(got, c.reported(c.T, key)...)
+		for _, ev := range c.reported(c.T, key) { // an event has all keys of its operation
+			if !slices.ContainsFunc(got, func(known notify.Event) bool { return known.ID == ev.ID }) {
+				got = append(got, ev)
+			}
+		}
 	}
 	var verdicts []notify.Verdict
 	for _, ev := range got {
