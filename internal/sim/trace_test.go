@@ -182,6 +182,9 @@ func (t *tracer) killed(p *process) {
 		if c.process == p && c.text == "COMMIT" && c.op != nil && !t.broken[c.conn] {
 			t.see(model.CommitLost, c.op.caller())
 		}
+		if o := t.conns[c.conn]; c.process == p && c.text == flush && o != nil { // the server goes on
+			t.see(model.Flushed, o.caller())
+		}
 	}
 	for _, o := range t.w.history.ops {
 		if i := o.caller(); o.process == p && (first < 0 || i < first) {
