@@ -145,10 +145,12 @@
 // between model and code, and docs/guarantees.md says which of them is wrong. TestTracesBite
 // shows that a model with a weakness is caught.
 //
-//	make sim SIM=5m     # follows schedules for a quarter of that time, too
-//	make sim SEED=1234  # tells the trace of one schedule, too
+//	make sim                     # follows 6,000 schedules, always the same
+//	make sim BELAY_TRACES=20000  # follows 6,000 others
+//	make sim SEED=1234           # tells the trace of one schedule, too
 //
-// Both print actions of the model that no schedule took, and steps of the code that are no
+// Of others, about one in 5,000 has a step that the model lacks: it is to be mended then. It prints
+// actions of the model that no schedule took, and steps of the code that are no
 // action. Left out are requests, crews, several keys, DBOnly, strangers, an acquire that is made
 // again because it was not answered, a crash or a pause while evidence is collected, and a crash
 // while the outcome of a COMMIT is looked into.

@@ -31,6 +31,7 @@ const (
 	envSeed   = "BELAY_SIM_SEED"
 	envEvery  = "BELAY_SIM_EVERY"
 	envShrink = "BELAY_SIM_SHRINK" // for how long a violation is shrunk
+	envTraces = "BELAY_TRACES"     // the first seed of TestTraces
 	mark      = "sim result: "
 )
 
