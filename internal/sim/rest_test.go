@@ -34,7 +34,7 @@ func (w *world) calmDown() {
 	w.settleDown()
 	for len(w.ghosts) > 0 {
 		w.haunt(w.ghosts[0].label())
-		<-time.After(latency)
+		w.tick()
 	}
 	if w.lagging {
 		w.db.Apply(-1)
