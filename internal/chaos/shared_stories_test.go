@@ -86,6 +86,22 @@ func sharedTales() []tale {
 	}
 }
 
+// wantRight fails the test if anything is said of calls of one worker that combine, while the lock is wiped
+// twice.
+func wantRight(t *testing.T, lines []line) {
+	t.Helper()
+	for i := range lines {
+		lines[i].Combine = lines[i].At == called
+	}
+	h, rep := read(recordsOf(map[string][]line{"a": lines}), []fault{{wipe, "k", 12, 12}, {wipe, "k", 19, 19}}), &report{}
+	for _, c := range h.calls {
+		checkCall(rep, h, c, nil)
+	}
+	if len(rep.failed) > 0 {
+		t.Error(strings.Join(rep.failed, "\n"))
+	}
+}
+
 // TestMatesOfTwoTransactions: a crew goes on for a moment under a lock that was lost, while the next
 // one has a transaction under the next lock. A mate may be of either.
 func TestMatesOfTwoTransactions(t *testing.T) {
@@ -97,16 +113,7 @@ func TestMatesOfTwoTransactions(t *testing.T) {
 	first := mate("a.1", "lost", "")
 	first[1].T = 17 // when the next one has begun
 	lines := crewStory(story("a.0", "A", 10, 0, 20, 21, "gone", lost("A")), next, first)
-	for i := range lines {
-		lines[i].Combine = lines[i].At == called
-	}
-	h, rep := read(recordsOf(map[string][]line{"a": lines}), []fault{{wipe, "k", 12, 12}, {wipe, "k", 19, 19}}), &report{}
-	for _, c := range h.calls {
-		checkCall(rep, h, c, nil)
-	}
-	if len(rep.failed) > 0 {
-		t.Error(strings.Join(rep.failed, "\n"))
-	}
+	wantRight(t, lines)
 }
 
 // TestMateThatLosesTheNextLock: a mate comes too late, after another caller has got the next lock, runs
@@ -123,16 +130,7 @@ func TestMateThatLosesTheNextLock(t *testing.T) {
 	second = slices.Insert(second, 2, line{T: 30, At: event, Do: "a.1", Key: "k", Event: lost("2", "B")})
 	next := []line{{T: 9, At: called, Do: "a.5", Key: "k"}, {T: 13, At: asked, Do: "a.5", Key: "k", Owner: "B"}, {T: 15, At: granted, Do: "a.5", Key: "k", Owner: "B", Node: "n"}}
 	lines := crewStory(first, second, next)
-	for i := range lines {
-		lines[i].Combine = lines[i].At == called
-	}
-	h, rep := read(recordsOf(map[string][]line{"a": lines}), []fault{{wipe, "k", 12, 12}, {wipe, "k", 19, 19}}), &report{}
-	for _, c := range h.calls {
-		checkCall(rep, h, c, nil)
-	}
-	if len(rep.failed) > 0 {
-		t.Error(strings.Join(rep.failed, "\n"))
-	}
+	wantRight(t, lines)
 }
 
 // TestLeaderBesideALateCrew: who leads a transaction reads its row after another crew of the process,
