@@ -3,7 +3,6 @@ package pending
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"time"
 
@@ -11,16 +10,15 @@ import (
 	"github.com/belaygo/belay/internal/sqldb"
 )
 
-// Key returns the key of the request's lock, as requestkey.Of has it.
-func (l Listed) Key() string {
-	return "once:" + l.Operation + ":" + hex.EncodeToString(l.Request[:min(len(l.Request), 16)])
-}
+// Key returns the key of the request's lock.
+func (l Listed) Key() string { return requestkey.OfSum(l.Operation, l.sum()) }
 
 // ID returns the id that all calls of the request have: see once.Request.Downstream.
-func (l Listed) ID() string {
-	var sum [sha256.Size]byte
+func (l Listed) ID() string { return requestkey.Downstream(l.sum(), l.Operation) }
+
+func (l Listed) sum() (sum [sha256.Size]byte) {
 	copy(sum[:], l.Request)
-	return requestkey.Downstream(sum, l.Operation)
+	return sum
 }
 
 // undecided is the condition of a row for which nobody calls any more, and that has no result.

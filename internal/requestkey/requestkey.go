@@ -27,7 +27,11 @@ func appendPart(b []byte, part string) []byte {
 
 // Of returns the key of a request's lock. It begins with "once:" and the operation.
 func Of(operation string, scope []string, id string) string {
-	sum := Sum(operation, scope, id)
+	return OfSum(operation, Sum(operation, scope, id))
+}
+
+// OfSum returns the key of the lock of the request that has the sum.
+func OfSum(operation string, sum [sha256.Size]byte) string {
 	return "once:" + operation + ":" + hex.EncodeToString(sum[:16])
 }
 
