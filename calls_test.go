@@ -1,9 +1,6 @@
 package belay_test
 
 import (
-	"encoding/json"
-	"net/http"
-	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -24,23 +21,11 @@ func TestUndecidedCallIsReported(t *testing.T) {
 			Pending, Undecided int
 		}
 	}
-	reports := make(chan report, 100)
-	monitor := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var sent struct {
-			ID   string
-			Data report
-		}
-		if err := json.NewDecoder(r.Body).Decode(&sent); err != nil {
-			t.Error(err)
-		}
-		reports <- sent.Data
-		_ = json.NewEncoder(w).Encode(map[string]string{"taken": sent.ID})
-	}))
-	t.Cleanup(monitor.Close)
+	monitor, reports := takesAll[report](t)
 	db := testdb.OpenSQLite(t, t.TempDir()+"/shop.db")
 	testdb.WantNil(t, once.MigrateCalls(t.Context(), db))
 	testdb.WantNil(t, db.Exec("INSERT INTO belay_pending (request, attempt, print, operation, since_ms, until_ms, tries) VALUES (zeroblob(32), 1, zeroblob(1), 'pay', 1, 2, 3)").Error)
-	open(t, belay.Config{Service: "shop", DB: db, Engine: memlock.New(), Monitor: monitor.URL, MonitorToken: "0123456789abcdef", Calls: true})
+	open(t, belay.Config{Service: "shop", DB: db, Engine: memlock.New(), Monitor: monitor, MonitorToken: "0123456789abcdef", Calls: true})
 	pending, err := once.Open(t.Context(), db, 1)
 	testdb.WantNil(t, err)
 	counted, told := false, false

@@ -26,25 +26,13 @@ func TestDeadLetterIsReported(t *testing.T) {
 			Waiting int
 		}
 	}
-	reports := make(chan report, 100)
-	monitor := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var sent struct {
-			ID   string
-			Data report
-		}
-		if err := json.NewDecoder(r.Body).Decode(&sent); err != nil {
-			t.Error(err)
-		}
-		reports <- sent.Data
-		_ = json.NewEncoder(w).Encode(map[string]string{"taken": sent.ID})
-	}))
-	t.Cleanup(monitor.Close)
+	monitor, reports := takesAll[report](t)
 	db := testdb.OpenSQLite(t, t.TempDir()+"/shop.db")
 	testdb.WantNil(t, relay.Migrate(t.Context(), db))
 	sender := open(t, belay.Config{Service: "shop", DB: db, Engine: memlock.New()})
 	testdb.WantNil(t, sender.Guard.Apply(t.Context(), "order:7", guard.Send(guard.Message{Topic: "mail", Body: []byte("hello")})))
 	open(t, belay.Config{
-		Service: "shop", DB: db, Engine: memlock.New(), Monitor: monitor.URL, MonitorToken: "0123456789abcdef",
+		Service: "shop", DB: db, Engine: memlock.New(), Monitor: monitor, MonitorToken: "0123456789abcdef",
 		Messages: []relay.Route{{
 			Topic: relay.Others, Until: time.Hour, Handle: func(context.Context, relay.Message) error { return relay.ErrRejected },
 		}},
@@ -59,4 +47,23 @@ func TestDeadLetterIsReported(t *testing.T) {
 			t.Fatalf("counted: %v, reported: %v", counted, dead)
 		}
 	}
+}
+
+// takesAll serves a guard-monitor that takes each event and heartbeat. It returns its URL, and their data.
+func takesAll[T any](t *testing.T) (url string, reports chan T) {
+	t.Helper()
+	reports = make(chan T, 100)
+	monitor := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var sent struct {
+			ID   string
+			Data T
+		}
+		if err := json.NewDecoder(r.Body).Decode(&sent); err != nil {
+			t.Error(err)
+		}
+		reports <- sent.Data
+		_ = json.NewEncoder(w).Encode(map[string]string{"taken": sent.ID})
+	}))
+	t.Cleanup(monitor.Close)
+	return monitor.URL, reports
 }
