@@ -2,6 +2,7 @@ package outbox_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"strings"
 	"testing"
@@ -30,8 +31,8 @@ func TestCloseWithoutADeadlineEnds(t *testing.T) {
 			return false
 		}
 	})
-	if err == nil || !strings.Contains(err.Error(), "events stay stored") {
-		t.Errorf("err = %v, want one that says where the events are", err)
+	if err == nil || !strings.Contains(err.Error(), "events stay stored") || !errors.Is(err, errDown) {
+		t.Errorf("err = %v, want one that says where the events are, and why", err)
 	}
 	if n := rows(t, db); n != 2 {
 		t.Errorf("%d rows, want 2", n)

@@ -28,7 +28,8 @@ type relay struct {
 
 	stop    context.CancelFunc
 	done    chan struct{}
-	drained bool // to be read after done
+	drained bool  // to be read after done
+	why     error // of its last pause, to be read after done
 
 	// Of the goroutine alone:
 	confirmed []row // published, to be deleted before anything else
@@ -74,13 +75,17 @@ func (r *relay) close(ctx context.Context) error {
 			return fmt.Errorf("%w: %w", errNotDrained, ctx.Err())
 		}
 	}
+	err := errNotDrained
 	switch {
 	case r.drained:
 		return nil
 	case ctx.Err() != nil:
-		return fmt.Errorf("%w: %w", errNotDrained, ctx.Err())
+		err = fmt.Errorf("%w: %w", err, ctx.Err())
 	}
-	return errNotDrained
+	if r.why != nil {
+		err = fmt.Errorf("%w: %w", err, r.why)
+	}
+	return err
 }
 
 func (r *relay) run(ctx context.Context) {
@@ -98,6 +103,9 @@ func (r *relay) run(ctx context.Context) {
 		})
 		switch {
 		case err != nil:
+			if ctx.Err() == nil {
+				r.why = err
+			}
 			r.pacer.rest(ctx, err)
 		case more:
 		case !r.sweep.last:
