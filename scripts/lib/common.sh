@@ -62,6 +62,14 @@ lock_stack() {
   flock -w 180 9 || die "another scripts/stack has been at work for 3 minutes"
 }
 
+# need_room ends the program where the servers would run out of disk. A full one shows far from
+# its cause: RabbitMQ takes no message while less than 50 MB are free.
+need_room() {
+  local free
+  free=$(df --output=avail -m "$root" | tail -n 1)
+  [[ $free -ge 2048 ]] || die "only $((free)) MB of disk are free at $root, the servers need 2048"
+}
+
 # choose_ports fixes the ports and the password of a stack that is coming up.
 # Both are kept until it is down, so that later commands need no settings.
 choose_ports() {
