@@ -21,6 +21,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/belaygo/belay/cmd/internal/cli"
 )
 
 // Exit codes.
@@ -108,19 +110,13 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	flags.BoolVar(&c.all, "all", false, "with list: show also messages that are tried again by themselves")
 	flags.IntVar(&c.limit, "limit", 100, "with list: `number` of messages to show")
 	flags.BoolVar(&c.undecided, "undecided", false, "with retry: also messages that may have taken effect. Only if the called service certainly has not done what they ask for: otherwise it may do it twice")
-	for {
-		if err := flags.Parse(args); err != nil {
-			if errors.Is(err, flag.ErrHelp) {
-				return err
-			}
-			return fmt.Errorf("%w: %w. An ID that begins with a dash stands behind --", errUsage, err)
-		}
-		if args = flags.Args(); len(args) == 0 || c.name != "" {
-			break
-		}
-		c.name, args = args[0], args[1:] // flags may come behind the name, too
+	words, err := cli.Parse(flags, args, errUsage)
+	if err != nil {
+		return err
 	}
-	c.ids = args
+	if len(words) > 0 {
+		c.name, c.ids = words[0], words[1:]
+	}
 	if err := c.validate(); err != nil {
 		return err
 	}

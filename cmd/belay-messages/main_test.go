@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"io"
@@ -18,7 +17,7 @@ import (
 	"go.uber.org/goleak"
 	"gorm.io/gorm"
 
-	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/cmd/internal/dsntest"
 	"github.com/belaygo/belay/internal/message"
 	"github.com/belaygo/belay/internal/sqldb"
 	"github.com/belaygo/belay/internal/teststack"
@@ -41,39 +40,13 @@ type service struct {
 
 // each runs f for a service on each kind of database.
 func each(t *testing.T, f func(t *testing.T, s *service)) {
-	for name, dsn := range map[string]func(testing.TB) string{
-		"mysql": teststack.MySQL, "postgres": teststack.Postgres,
-		"sqlite": func(tb testing.TB) string {
-			tb.Helper()
-			return "file:" + filepath.Join(tb.TempDir(), "shop.db") + "?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)"
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f(t, newService(t, dsn(t)))
-		})
-	}
+	dsntest.Each(t, func(t *testing.T, dsn string) { f(t, newService(t, dsn)) })
 }
 
 func newService(t *testing.T, dsn string) *service {
 	t.Helper()
-	s := &service{t: t, dsn: dsn}
-	driver := "mysql"
-	switch {
-	case strings.HasPrefix(dsn, "file:"):
-		driver = "sqlite"
-	case strings.HasPrefix(dsn, "postgres:"):
-		driver = "pgx"
-	}
-	pool, err := sql.Open(driver, dsn)
-	if err == nil {
-		t.Cleanup(func() { _ = pool.Close() })
-		s.db, err = dbguard.Open(t.Context(), pool)
-	}
-	if err == nil {
-		err = relay.Migrate(t.Context(), s.db)
-	}
-	if err != nil {
+	s := &service{t: t, dsn: dsn, db: dsntest.Open(t, dsn)}
+	if err := relay.Migrate(t.Context(), s.db); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -214,7 +187,7 @@ func TestSettle(t *testing.T) {
 
 // An ID may begin with a dash, behind two.
 func TestDashedID(t *testing.T) {
-	s := newService(t, "file:"+filepath.Join(t.TempDir(), "shop.db")+"?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)")
+	s := newService(t, dsntest.SQLite(t))
 	s.store(message.Row{MessageID: "-m", Topic: "rejected"}, message.Row{MessageID: "m-slow", Topic: "slow"})
 	s.relay(1)
 	s.want("drop -m", exitUsage, "--")

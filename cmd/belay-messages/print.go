@@ -1,13 +1,13 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
 	"text/tabwriter"
 	"time"
 
+	"github.com/belaygo/belay/cmd/internal/cli"
 	"github.com/belaygo/belay/relay"
 )
 
@@ -53,7 +53,7 @@ func (c command) printList(w io.Writer, list []relay.Waiting, more bool) error {
 		rows[n] = rowOf(m)
 	}
 	if c.json {
-		return printJSON(w, rows)
+		return cli.PrintJSON(w, rows)
 	}
 	if len(rows) == 0 {
 		_, err := fmt.Fprintln(w, "no message waits for a decision")
@@ -66,7 +66,7 @@ func (c command) printList(w io.Writer, list []relay.Waiting, more bool) error {
 		if at == nil {
 			at = r.RetryAt
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\n", r.ID, r.State, r.Topic, r.Key, moment(r.StoredAt), moment(*at), r.Attempts, r.Reason)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\n", r.ID, r.State, r.Topic, r.Key, cli.Moment(r.StoredAt), cli.Moment(*at), r.Attempts, r.Reason)
 	}
 	err := t.Flush()
 	if more && err == nil {
@@ -75,11 +75,9 @@ func (c command) printList(w io.Writer, list []relay.Waiting, more bool) error {
 	return err
 }
 
-func moment(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05Z") }
-
 func (c command) printBacklog(w io.Writer, b relay.Backlog) error {
 	if c.json {
-		return printJSON(w, struct {
+		return cli.PrintJSON(w, struct {
 			Table      string  `json:"table"`
 			Waiting    int     `json:"waiting"`
 			Oldest     float64 `json:"oldest_seconds"`
@@ -115,7 +113,7 @@ func aged(n int, what string, age time.Duration) string {
 
 func (c command) printSettled(w io.Writer, all []settled) error {
 	if c.json {
-		return printJSON(w, all)
+		return cli.PrintJSON(w, all)
 	}
 	did := map[string]string{"retry": "is sent again", "drop": "is dropped"}[c.name]
 	for _, s := range all {
@@ -127,10 +125,4 @@ func (c command) printSettled(w io.Writer, all []settled) error {
 		}
 	}
 	return nil
-}
-
-func printJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
 }
