@@ -48,6 +48,9 @@ func New(db *gorm.DB, locker *lock.Locker, cfg Config) (*Guard, error) {
 		return nil, err
 	}
 	m := newMetrics(cfg.Name)
+	if cfg.Calls {
+		m.backlog = newBacklog(db, cfg.Name)
+	}
 	r := &reporter{cfg, m}
 	running := newRunning()
 	ctx, halt := context.WithCancel(context.Background())

@@ -25,6 +25,7 @@ type metrics struct {
 	combined   *prometheus.CounterVec
 	calls      *prometheus.CounterVec
 	outages    *prometheus.Desc
+	backlog    *backlog // with Config.Calls, else nil
 
 	logged sync.Map // tables whose uncovered writes have been logged
 }
@@ -113,6 +114,10 @@ func (m *metrics) countUncovered(tables []string, logger *slog.Logger) {
 }
 
 func (m *metrics) all() []prometheus.Collector {
-	return []prometheus.Collector{m.outcomes, m.events, m.uncovered, m.lockWait, m.txTime,
+	all := []prometheus.Collector{m.outcomes, m.events, m.uncovered, m.lockWait, m.txTime,
 		m.unjudged, m.unverified, m.retries, m.overtaken, m.without, m.crewSize, m.combined, m.calls}
+	if m.backlog != nil {
+		all = append(all, m.backlog)
+	}
+	return all
 }

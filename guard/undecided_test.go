@@ -111,3 +111,28 @@ func TestAllUndecidedAreReported(t *testing.T) {
 		}
 	})
 }
+
+// TestBacklogOfCalls: with Calls a scrape counts what is pending, and without the table it says nothing of it.
+func TestBacklogOfCalls(t *testing.T) {
+	t.Parallel()
+	withCalls(t, func(e *paying) {
+		e.undecided("a", "b")
+		_, err := e.run("c", 5)
+		wantIs(e.t, err, guard.ErrPending)
+		g, closes := e.looking(guard.Config{Calls: true})
+		defer closes()
+		wantMetrics(e.t, g, map[string]float64{"pending_calls": 3, "undecided_calls": 2})
+		if age, ok := metricsOf(e.t, g)["oldest_pending_call_seconds"]; !ok || age > 3600 {
+			e.t.Errorf("the oldest pending call is %v s old, %v", age, ok)
+		}
+		wantNil(e.t, e.db.Migrator().DropTable("belay_pending"))
+		if n, ok := metricsOf(e.t, g)["pending_calls"]; ok {
+			e.t.Errorf("without the table %v calls are pending", n)
+		}
+		without, closes := e.looking(guard.Config{})
+		defer closes()
+		if _, ok := metricsOf(e.t, without)["pending_calls"]; ok {
+			e.t.Error("a Guard without Calls counts them")
+		}
+	})
+}

@@ -114,7 +114,7 @@ func metricNames(t *testing.T) (names []string) {
 	})
 	check(t, err)
 	t.Cleanup(func() { check(t, messages.Close(context.Background())) })
-	g, err := guard.New(db, locker, guard.Config{Service: "orders"})
+	g, err := guard.New(db, locker, guard.Config{Service: "orders", Calls: true, Logger: slog.New(slog.DiscardHandler)})
 	check(t, err)
 	t.Cleanup(func() { check(t, g.Close(context.Background())) })
 	st, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "m.db"))
