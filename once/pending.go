@@ -40,6 +40,7 @@ func CheckCalls(ctx context.Context, db *gorm.DB) error {
 
 // A Pending is a request whose guard.Call is not settled.
 type Pending struct {
+	ID        string    // that its calls have, to ask the other service for
 	Key       string    // Request.Key
 	Operation string    // Request.Operation
 	Since     time.Time // when the reservation was made; times are of the database's clock
@@ -67,7 +68,7 @@ func Open(ctx context.Context, db *gorm.DB, limit int) ([]Pending, error) {
 	found := make([]Pending, len(rows))
 	for i, r := range rows {
 		found[i] = Pending{
-			Key: r.Key(), Operation: r.Operation,
+			ID: r.ID(), Key: r.Key(), Operation: r.Operation,
 			Since: r.Since, Until: r.Last, Tries: r.Tries, Calling: r.Calling, Answered: r.Answered, Undecided: r.Undecided,
 		}
 	}

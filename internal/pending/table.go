@@ -56,6 +56,7 @@ type Listed struct {
 	Operation   string
 	Since, Last time.Time
 	Tries       int
+	Attempt     int64 // by List only
 	Answered    bool
 	Calling     bool // the lease has not ended
 	Undecided   bool // nobody calls any more, and there is no result
@@ -64,12 +65,12 @@ type Listed struct {
 // List returns the oldest rows, at most limit.
 func List(ctx context.Context, db sqldb.DB, limit int) (rows []Listed, err error) {
 	now := db.Now(time.Millisecond)
-	query := "SELECT request, operation, since_ms, lease_ms, until_ms, tries, answered, " + now + " FROM belay_pending ORDER BY since_ms, request LIMIT ?"
+	query := "SELECT request, operation, attempt, since_ms, lease_ms, until_ms, tries, answered, " + now + " FROM belay_pending ORDER BY since_ms, request LIMIT ?"
 	err = committed(ctx, db, query, []any{limit}, func(scan sqldb.Scan) error {
 		var r Listed
 		var since, lease, until, at int64
 		var answered int
-		if err := scan(&r.Request, &r.Operation, &since, &lease, &until, &r.Tries, &answered, &at); err != nil {
+		if err := scan(&r.Request, &r.Operation, &r.Attempt, &since, &lease, &until, &r.Tries, &answered, &at); err != nil {
 			return err
 		}
 		r.Since, r.Last = time.UnixMilli(since), time.UnixMilli(until)
