@@ -1,8 +1,9 @@
-// Command peers measures Belay's locks side by side with other lock libraries,
-// all on the same Redis Cluster, in turn, in one run.
+// Command peers measures Belay side by side with other libraries, all on the same servers, in turn,
+// in one run.
 //
-//	peers lock    cycles of acquire and release, in several workloads
-//	peers engines cycles of acquire and release on every lock engine
+//	peers lock     cycles of acquire and release, in several workloads
+//	peers engines  cycles of acquire and release on every lock engine
+//	peers messages how fast messages leave a table for a queue
 //
 // It takes the servers' addresses from the variables that scripts/stack env prints.
 package main
@@ -30,7 +31,10 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return errors.New("usage: peers lock|engines [flags]")
+		return errors.New("usage: peers lock|engines|messages [flags]")
+	}
+	if args[0] == "messages" {
+		return benchMessages(ctx, args[1:])
 	}
 	addrs, err := addresses()
 	if err != nil {
@@ -44,7 +48,7 @@ func run(ctx context.Context, args []string) error {
 	case "worker":
 		return work(addrs, args[1:])
 	}
-	return fmt.Errorf("unknown command %q (lock, engines)", args[0])
+	return fmt.Errorf("unknown command %q (lock, engines, messages)", args[0])
 }
 
 func addresses() ([]string, error) {
