@@ -108,12 +108,17 @@ func Remember(d time.Duration) Option {
 // value of the row to insert first; a repeat is still ErrDuplicate.
 //
 // What the database makes of a row when it is saved (rounding, triggers, checks) happens
-// once for all. The statements get the context values of one of the callers. Callers need
+// once for all: one UPDATE, by which the version grows by the number of changes, and a CHECK sees
+// the sum. The statements get the context values of one of the callers. Callers need
 // different keys if a plugin of gorm chooses rows by such values.
+//
+// A change delays all that wait for the key. It is a few lines on the row: no request, no mutex, no
+// other operation.
 //
 // A failure of the database is returned to all callers of the transaction. A caller whose
 // change failed gets it, too, as the change may have seen what was not committed: if the
-// COMMIT has no answer, that is ErrUnknown.
+// COMMIT has no answer, that is ErrUnknown. It is ErrUnknown, too, if the caller that runs the
+// transaction panics when that may be committed.
 //
 // If the context of a caller ends and the transaction lasts longer than a tenth of a second,
 // it is rolled back, and the changes of the others are made in another one. So Apply may return
