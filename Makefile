@@ -125,15 +125,15 @@ lint: ## are the modules tidy; golangci-lint, built from tools/go.mod (minutes t
 	@for module in $(MODULES); do go -C $$module mod tidy -diff; done
 	@root=$$PWD; for module in $(filter-out tools tools/etcd interop/alertmanager,$(MODULES)); do \
 		(cd $$module && $(golangci-lint) run --config $$root/.golangci.yaml ./...); done
-	@if command -v shellcheck >/dev/null; then shellcheck -x scripts/stack scripts/test scripts/part scripts/chaos scripts/test-monitor scripts/test-web scripts/need scripts/release scripts/release-check scripts/vuln .ci/run benchmark/peers/run benchmark/run deploy/compose/create-cluster.sh; fi
+	@if command -v shellcheck >/dev/null; then shellcheck -x scripts/stack scripts/test scripts/part scripts/chaos scripts/test-monitor scripts/test-web scripts/need scripts/release scripts/release-check scripts/release-tags scripts/vuln .ci/run benchmark/peers/run benchmark/run deploy/compose/create-cluster.sh; fi
 
 .PHONY: vuln
 vuln: ## are the dependencies those of go.sum, and is a vulnerability known; asks vuln.go.dev
 	@scripts/vuln
 
 .PHONY: release-check
-release-check: ## can the modules be released: in a copy, from a module proxy in a folder, offline
-	@scripts/release-check
+release-check: ## can the modules be released: in a copy, with its tags, offline; VERSION=v0.1.0 that version, as it is committed
+	@scripts/release-check $(VERSION)
 
 .PHONY: release
 release: ## binaries, checksums, lists of parts and an image of guard-monitor in dist; VERSION=v0.1.0 TARGETS=linux/amd64
