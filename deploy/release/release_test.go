@@ -76,6 +76,35 @@ func TestReleaseDeletesNothing(t *testing.T) {
 	read(t, dir, "thesis.txt")
 }
 
+// A version that CHANGELOG does not date, or whose changes are not committed, gets no tag.
+func TestTagsOfWhatIsReady(t *testing.T) {
+	clone := filepath.Join(t.TempDir(), "clone")
+	git := func(args ...string) string {
+		t.Helper()
+		out, err := exec.Command("git", args...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+		return string(out)
+	}
+	git("clone", "-q", "--no-tags", "../..", clone)
+	refuses := func(want string) {
+		t.Helper()
+		out, err := exec.Command(filepath.Join(clone, "scripts/release-tags"), "v99.0.0").CombinedOutput()
+		if err == nil || !strings.Contains(string(out), want) {
+			t.Errorf("want a text with %q: %v\n%s", want, err, out)
+		}
+		if tags := git("-C", clone, "tag"); tags != "" {
+			t.Errorf("tags: %s", tags)
+		}
+	}
+	refuses("CHANGELOG.md has no line '## [99.0.0] - ")
+	check(t, os.WriteFile(filepath.Join(clone, "CHANGELOG.md"), []byte("## [99.0.0] - 2026-12-01\n"), 0o600))
+	refuses("commit your changes first")
+	git("-C", clone, "-c", "user.name=a", "-c", "user.email=a@localhost", "commit", "-qam", "date")
+	refuses("events.jsonl is missing")
+}
+
 // The sums are right, are of all files, and are the same another time.
 func checkSums(t *testing.T, dir string) {
 	t.Helper()

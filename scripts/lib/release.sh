@@ -19,11 +19,12 @@ download() {
 
 # offline FOLDER COMMAND... runs a command whose go has a cache of its own in FOLDER. It gets the
 # modules of this project from the tags of this clone, and others from what was downloaded before.
+# With -trimpath go finds what it compiled for another folder.
 offline() {
   local folder=$1 downloads
   shift
   downloads=$(go env GOMODCACHE)/cache/download
   GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0="url.file://$root.insteadOf" GIT_CONFIG_VALUE_0="https://$path" \
     GOPRIVATE=$path GONOSUMDB='*' GOSUMDB=off GOPROXY=file://$downloads GOVCS="*:git" \
-    GOMODCACHE=$folder/cache GOBIN=$folder/bin GOFLAGS=-mod=mod GOWORK=off "$@"
+    GOMODCACHE=$folder/cache GOBIN=$folder/bin GOFLAGS='-mod=mod -trimpath' GOWORK=off CGO_ENABLED=0 "$@"
 }
