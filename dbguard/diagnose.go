@@ -3,6 +3,7 @@ package dbguard
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"reflect"
@@ -35,7 +36,7 @@ func Diagnose(ctx context.Context, db *gorm.DB, models ...any) []doctor.Finding 
 	}
 	if len(models) == 0 {
 		none := fmt.Errorf("no model was given")
-		return append(found, doctor.DBModel.Unmade("the tables", none, "give Doctor the models that operations write"))
+		return append(found, doctor.DBModel.Unmade("the tables", none, "give Doctor the models, or each guard.Row, that operations write"))
 	}
 	return append(found, checkModels(db, models, servesRequests(db))...)
 }
@@ -99,8 +100,8 @@ func (s *server) checkLimits(d gorm.Dialector) []doctor.Finding {
 	dsn := dsnOf(d)
 	switch {
 	case dsn == "":
-		unknown := fmt.Errorf("gorm was given a pool, which does not show its DSN")
-		return []doctor.Finding{doctor.DBTimeouts.Unmade("the DSN", unknown, "look at the time limits by hand, or have gorm open the pool by a DSN")}
+		unknown := errors.New("a pool does not show the DSN that it was opened by")
+		return []doctor.Finding{doctor.DBTimeouts.Unmade("the DSN", unknown, "look at the time limits by hand, or let gorm.Open open the pool by a DSN")}
 	case s.dialect.Name == "mysql":
 		return s.checkMySQLLimits(dsn)
 	case !strings.Contains(dsn, "connect_timeout=") && os.Getenv("PGCONNECT_TIMEOUT") == "":
