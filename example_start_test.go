@@ -18,25 +18,25 @@ import (
 	"github.com/belaygo/belay/relay"
 )
 
+// openShop is called once, in main. Close the Belay when no more calls begin.
+func openShop(ctx context.Context, db *gorm.DB, redisURL string) (*belay.Belay, error) {
+	return belay.Open(ctx, belay.Config{Service: "shop", DB: db, Redis: redisURL})
+}
+
 // place places an order once. A repeat gets guard.ErrDuplicate.
-func place(ctx context.Context, db *gorm.DB, redisURL, no string) error {
-	b, err := belay.Open(ctx, belay.Config{Service: "shop", DB: db, Redis: redisURL}) // once, in main
-	if err != nil {
-		return err
-	}
-	defer b.Close(context.WithoutCancel(ctx))
+func place(ctx context.Context, b *belay.Belay, no string) error {
 	return b.Guard.Apply(ctx, "order:"+no, guard.Insert(&Order{No: no}), guard.Wait(3*time.Second))
 }
 
+// openSQL is called once, in main. Close the Belay when no more calls begin.
+func openSQL(ctx context.Context, pool *sql.DB, redisURL string) (*belay.Belay, error) {
+	return belay.Open(ctx, belay.Config{Service: "shop", SQL: pool, Redis: redisURL})
+}
+
 // placeSQL places an order once. A repeat gets guard.ErrDuplicate.
-func placeSQL(ctx context.Context, pool *sql.DB, redisURL, no string) error {
-	b, err := belay.Open(ctx, belay.Config{Service: "shop", SQL: pool, Redis: redisURL}) // once, in main
-	if err != nil {
-		return err
-	}
-	defer b.Close(context.WithoutCancel(ctx))
+func placeSQL(ctx context.Context, b *belay.Belay, no string) error {
 	return b.Guard.DoSQL(ctx, "order:"+no, func(ctx context.Context, tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "INSERT INTO orders (no) VALUES (?)", no)
+		_, err := tx.ExecContext(ctx, "INSERT INTO orders (no) VALUES (?)", no) // $1 on PostgreSQL
 		return err
 	}, guard.Protects(guard.Row("orders", "no", no)), guard.Wait(3*time.Second))
 }
@@ -66,14 +66,10 @@ type Payment struct {
 }
 
 // take books a message once, however often it is delivered.
-func take(ctx context.Context, g *guard.Guard, id string, body []byte) (inbox.Decision, error) {
-	messages, err := inbox.New(g, inbox.Config{Consumer: "orders"}) // once, in main
-	if err != nil {
-		return inbox.Retry, err
-	}
+func take(ctx context.Context, messages *inbox.Inbox, id string, body []byte) (inbox.Decision, error) {
 	return messages.Handle(ctx, inbox.Message{ID: id, Body: body}, func(ctx context.Context, tx *gorm.DB) error {
 		return tx.Create(&Payment{Cents: 1900}).Error
-	})
+	}, guard.Wait(3*time.Second))
 }
 
 // placeAndMail sends a mail about the order if the order is committed, and else none.
@@ -93,8 +89,8 @@ func openForMail(ctx context.Context, db *gorm.DB, redisURL string, mail func(co
 	})
 }
 
-// placeWithoutRedis places an order once. Its lock is in a table, and locks is a pool for that alone.
-func placeWithoutRedis(ctx context.Context, db *gorm.DB, locks *sql.DB, no string) error {
+// runWithoutRedis serves with locks in a table. locks is a pool for that alone.
+func runWithoutRedis(ctx context.Context, db *gorm.DB, locks *sql.DB, serve func(context.Context, *belay.Belay) error) error {
 	if err := sqllock.Migrate(ctx, locks, sqllock.MySQL); err != nil { // or Postgres, or SQLite
 		return err
 	}
@@ -108,5 +104,5 @@ func placeWithoutRedis(ctx context.Context, db *gorm.DB, locks *sql.DB, no strin
 		return err
 	}
 	defer b.Close(context.WithoutCancel(ctx))
-	return b.Guard.Apply(ctx, "order:"+no, guard.Insert(&Order{No: no}), guard.Wait(3*time.Second))
+	return serve(ctx, b) // which calls place, as with Redis
 }

@@ -66,7 +66,18 @@ func wantRecordedOnce(t *testing.T, pool *sql.DB) {
 	url, no := "redis+cluster://"+os.Getenv("BELAY_REDIS_ADDRS"), "R-"+rand.Text()
 	errs := make(chan error, callers)
 	for range callers {
-		go func() { errs <- Record(t.Context(), pool, url, no, 7) }()
+		go func() {
+			b, err := Open(t.Context(), pool, url) // as another process
+			if err != nil {
+				errs <- err
+				return
+			}
+			err = Record(t.Context(), b, no, 7)
+			if closing := b.Close(context.WithoutCancel(t.Context())); err == nil {
+				err = closing
+			}
+			errs <- err
+		}()
 	}
 	recorded := 0
 	for range callers {

@@ -9,10 +9,10 @@ import (
 	"github.com/belaygo/belay/guard"
 )
 
-// Repeat calls f for eight callers at once, and prints how many were the first and how many
+// Repeat calls f for fifty callers at once, and prints how many were the first and how many
 // repeated. A caller whose wait for the lock has ended calls again. Another error ends the program.
 func Repeat(f func(caller int) error) {
-	const callers = 8
+	const callers = 50
 	errs := make(chan error, callers)
 	for caller := range callers {
 		go func() {

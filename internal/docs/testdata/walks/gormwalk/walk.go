@@ -18,25 +18,29 @@ import (
 
 type Order struct {
 	ID uint
-	No string `gorm:"size:64;uniqueIndex"`
+	No string `gorm:"type:varbinary(64);not null;uniqueIndex"`
 }
 
 // COPY GORM
 
 // Walk is the rest of the program.
 func Walk() {
-	var dbs []*gorm.DB // one for each caller, as in other processes
+	ctx := context.Background()
+	var shops []*belay.Belay // as in other processes
 	for range 8 {
 		db, err := gorm.Open(mysql.Open(os.Getenv("DSN")), &gorm.Config{Logger: logger.Discard})
 		if err != nil {
 			log.Fatal(err)
 		}
-		dbs = append(dbs, db)
+		if err := db.AutoMigrate(&Order{}); err != nil {
+			log.Fatal(err)
+		}
+		b, err := openShop(ctx, db, os.Getenv("REDIS_URL"))
+		if err != nil {
+			log.Fatal(err)
+		}
+		defer b.Close(ctx)
+		shops = append(shops, b)
 	}
-	if err := dbs[0].AutoMigrate(&Order{}); err != nil {
-		log.Fatal(err)
-	}
-	crowd.Repeat(func(caller int) error {
-		return place(context.Background(), dbs[caller], os.Getenv("REDIS_URL"), os.Getenv("KEY"))
-	})
+	crowd.Repeat(func(caller int) error { return place(ctx, shops[caller%8], os.Getenv("KEY")) })
 }

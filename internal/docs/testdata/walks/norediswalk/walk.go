@@ -20,22 +20,18 @@ import (
 
 type Order struct {
 	ID uint
-	No string `gorm:"size:64;uniqueIndex"`
+	No string `gorm:"type:varbinary(64);not null;uniqueIndex"`
 }
 
 // COPY Without Redis
 
 // Walk is the rest of the program.
 func Walk() {
-	var dbs []*gorm.DB // one for each caller, as in other processes
-	for range 8 {
-		db, err := gorm.Open(mysql.Open(os.Getenv("DSN")), &gorm.Config{Logger: logger.Discard})
-		if err != nil {
-			log.Fatal(err)
-		}
-		dbs = append(dbs, db)
+	db, err := gorm.Open(mysql.Open(os.Getenv("DSN")), &gorm.Config{Logger: logger.Discard})
+	if err != nil {
+		log.Fatal(err)
 	}
-	if err := dbs[0].AutoMigrate(&Order{}); err != nil {
+	if err := db.AutoMigrate(&Order{}); err != nil {
 		log.Fatal(err)
 	}
 	locks, err := sql.Open("mysql", os.Getenv("DSN"))
@@ -43,7 +39,13 @@ func Walk() {
 		log.Fatal(err)
 	}
 	locks.SetMaxOpenConns(4)
-	crowd.Repeat(func(caller int) error {
-		return placeWithoutRedis(context.Background(), dbs[caller], locks, os.Getenv("KEY"))
+	err = runWithoutRedis(context.Background(), db, locks, func(ctx context.Context, b *belay.Belay) error {
+		crowd.Repeat(func(int) error {
+			return b.Guard.Apply(ctx, "order:7", guard.Insert(&Order{No: "7"}), guard.Wait(3*time.Second))
+		})
+		return nil
 	})
+	if err != nil {
+		log.Fatal(err)
+	}
 }

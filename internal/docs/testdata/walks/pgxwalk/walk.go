@@ -32,7 +32,14 @@ func Walk() {
 		log.Fatal(err)
 	}
 	side := stdlib.OpenDBFromPool(pool)
-	crowd.Repeat(func(int) error {
-		return Record(ctx, side, os.Getenv("REDIS_URL"), os.Getenv("KEY"), 7)
-	})
+	var shops []*belay.Belay // as in other processes
+	for range 8 {
+		b, err := Open(ctx, side, os.Getenv("REDIS_URL"))
+		if err != nil {
+			log.Fatal(err)
+		}
+		defer b.Close(ctx)
+		shops = append(shops, b)
+	}
+	crowd.Repeat(func(caller int) error { return Record(ctx, shops[caller%8], os.Getenv("KEY"), 7) })
 }

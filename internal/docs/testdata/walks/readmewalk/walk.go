@@ -27,7 +27,7 @@ import (
 
 var at int64 // the item that is sold
 
-// serve sells for eight callers, of whom two each have one number.
+// serve sells for fifty callers, of whom two each have one number.
 func serve(ctx context.Context, g *guard.Guard) error {
 	crowd.Repeat(func(caller int) error {
 		return sell(ctx, g, fmt.Sprintf("%s-%d", os.Getenv("KEY"), caller/2), "ann", at)
@@ -41,7 +41,7 @@ func Walk() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	i := Item{ID: rand.Int64N(1 << 50), Left: 8} // whose lock no other program has
+	i := Item{ID: rand.Int64N(1 << 50), Left: 50} // whose lock no other program has
 	if err := errors.Join(db.AutoMigrate(&Sale{}, &Item{}), db.Create(&i).Error); err != nil {
 		log.Fatal(err)
 	}
@@ -53,5 +53,5 @@ func Walk() {
 	if err := db.Take(&i).Error; err != nil {
 		log.Fatal(err)
 	}
-	fmt.Printf("%d of 8 items are left\n", i.Left)
+	fmt.Printf("%d of 50 items are left\n", i.Left)
 }

@@ -26,7 +26,15 @@ func Walk() {
 	if _, err := pool.Exec("CREATE TABLE orders (no VARBINARY(64) NOT NULL PRIMARY KEY)"); err != nil {
 		log.Fatal(err)
 	}
-	crowd.Repeat(func(int) error {
-		return placeSQL(context.Background(), pool, os.Getenv("REDIS_URL"), os.Getenv("KEY"))
-	})
+	ctx := context.Background()
+	var shops []*belay.Belay // as in other processes
+	for range 8 {
+		b, err := openSQL(ctx, pool, os.Getenv("REDIS_URL"))
+		if err != nil {
+			log.Fatal(err)
+		}
+		defer b.Close(ctx)
+		shops = append(shops, b)
+	}
+	crowd.Repeat(func(caller int) error { return placeSQL(ctx, shops[caller%8], os.Getenv("KEY")) })
 }
