@@ -54,6 +54,41 @@ var (
 	heading = regexp.MustCompile(`(?m)^#{1,6} (.+)$`)
 )
 
+// The README has the same links, code and errors in both languages, and at most 220 lines.
+func TestLanguages(t *testing.T) {
+	row := regexp.MustCompile("(?m)^\\| (`.+?`) \\|")
+	type content struct{ links, code, rows []string }
+	contentOf := func(page string) (c content) {
+		text := pages(t)[page]
+		if n := strings.Count(text, "\n"); n > 220 {
+			t.Errorf("%s has %d lines, want at most 220", page, n)
+		}
+		for _, m := range fenced.FindAllStringSubmatch(text, -1) {
+			c.code = append(c.code, m[2])
+		}
+		for _, m := range row.FindAllStringSubmatch(text, -1) {
+			c.rows = append(c.rows, m[1])
+		}
+		for _, m := range link.FindAllStringSubmatch(text, -1) {
+			if target := strings.Replace(m[1]+m[2], ".zh", "", 1); !strings.HasPrefix(target, "README") {
+				c.links = append(c.links, target)
+			}
+		}
+		slices.Sort(c.links)
+		c.links = slices.Compact(c.links)
+		return c
+	}
+	english, chinese := contentOf("README.md"), contentOf("README.zh-CN.md")
+	for _, c := range []struct {
+		what         string
+		english, had []string
+	}{{"links", english.links, chinese.links}, {"code", english.code, chinese.code}, {"errors", english.rows, chinese.rows}} {
+		if len(c.english) == 0 || !slices.Equal(c.english, c.had) {
+			t.Errorf("%s differ: %q, in Chinese %q", c.what, c.english, c.had)
+		}
+	}
+}
+
 // No page is empty. Every relative link leads to a file, and its anchor to a heading.
 func TestLinks(t *testing.T) {
 	all := pages(t)
