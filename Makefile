@@ -125,7 +125,7 @@ lint: ## are the modules tidy; golangci-lint, built from tools/go.mod (minutes t
 	@for module in $(MODULES); do go -C $$module mod tidy -diff; done
 	@root=$$PWD; for module in $(filter-out tools tools/etcd interop/alertmanager,$(MODULES)); do \
 		(cd $$module && $(golangci-lint) run --config $$root/.golangci.yaml ./...); done
-	@if command -v shellcheck >/dev/null; then shellcheck -x scripts/stack scripts/test scripts/part scripts/chaos scripts/test-monitor scripts/test-web scripts/need scripts/release scripts/release-check scripts/release-tags scripts/vuln .ci/run benchmark/peers/run benchmark/run deploy/compose/create-cluster.sh; fi
+	@if command -v shellcheck >/dev/null; then shellcheck -x scripts/stack scripts/test scripts/part scripts/chaos scripts/test-monitor scripts/test-web scripts/need scripts/release scripts/release-check scripts/release-files scripts/release-tags scripts/vuln .ci/run benchmark/peers/run benchmark/run deploy/compose/create-cluster.sh; fi
 
 .PHONY: vuln
 vuln: ## are the dependencies those of go.sum, and is a vulnerability known; asks vuln.go.dev

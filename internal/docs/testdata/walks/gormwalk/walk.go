@@ -43,4 +43,9 @@ func Walk() {
 		shops = append(shops, b)
 	}
 	crowd.Repeat(func(caller int) error { return place(ctx, shops[caller%8], os.Getenv("KEY")) })
+	for _, f := range shops[0].Doctor(ctx, &Order{}) {
+		if f.Check == "db-model" || f.Check == "db-collation" {
+			log.Fatal("the model of docs/start.md: ", f)
+		}
+	}
 }
