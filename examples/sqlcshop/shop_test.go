@@ -1,6 +1,7 @@
 package sqlcshop
 
 import (
+	"context"
 	"crypto/rand"
 	"database/sql"
 	_ "embed"
