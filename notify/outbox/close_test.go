@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/internal/testwait"
+	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/notify/outbox"
 )
 
@@ -20,6 +21,7 @@ func TestCloseWithoutADeadlineEnds(t *testing.T) {
 	relay.failWith(down)
 	o := open(t, db, outbox.Config{Relay: &relay}.With(outbox.Limits{Drain: 100 * time.Millisecond}))
 	publish(t, o, 1, 2)
+	testwait.Until(t, "the relay has paused", func() bool { return relay.asked() > 2 })
 	closed := make(chan error, 1)
 	go func() { closed <- o.Close(context.Background()) }()
 	var err error
@@ -36,6 +38,34 @@ func TestCloseWithoutADeadlineEnds(t *testing.T) {
 	}
 	if n := rows(t, db); n != 2 {
 		t.Errorf("%d rows, want 2", n)
+	}
+}
+
+// TestCloseForgetsAnOutage: an outage that has ended is not why events stay stored.
+func TestCloseForgetsAnOutage(t *testing.T) {
+	t.Parallel()
+	db := openSQLite(t)
+	var relay recorder
+	relay.failWith(down)
+	hangs := make(chan struct{})
+	o := open(t, db, outbox.Config{Relay: notify.PublisherFunc(func(ctx context.Context, ev notify.Event) error {
+		if ev.Key == event(3).Key {
+			close(hangs)
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		return relay.Publish(ctx, ev)
+	})})
+	publish(t, o, 1, 2)
+	testwait.Until(t, "the relay has paused", func() bool { return relay.asked() > 2 })
+	relay.failWith(nil)
+	testwait.Until(t, "the events are relayed", func() bool { return rows(t, db) == 0 })
+	publish(t, o, 3)
+	<-hangs
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := o.Close(ctx); !errors.Is(err, context.Canceled) || errors.Is(err, errDown) {
+		t.Errorf("err = %v, want that of the context alone", err)
 	}
 }
 

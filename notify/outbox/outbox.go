@@ -72,9 +72,9 @@ func (o *Outbox) Publish(ctx context.Context, ev notify.Event) error {
 // Close ends the outbox: it refuses further events, and the relay forwards the stored
 // ones and stops. Rows that another relay has leased are left to that one, or to the
 // next process if that one has died. If ctx ends first, the rest stays stored for the
-// next process and Close returns an error that matches ctx.Err() and says why the relay
-// paused last. If ctx has no deadline, Close ends after 10 seconds. A second call
-// returns an error.
+// next process and Close returns an error that matches ctx.Err(), and the error of the
+// relay's last pause if no event was published since. If ctx has no deadline, Close ends
+// after 10 seconds. A second call returns an error.
 func (o *Outbox) Close(ctx context.Context) error {
 	if _, bounded := ctx.Deadline(); !bounded {
 		limited, cancel := context.WithTimeout(ctx, o.drain)

@@ -29,7 +29,7 @@ type relay struct {
 	stop    context.CancelFunc
 	done    chan struct{}
 	drained bool  // to be read after done
-	why     error // of its last pause, to be read after done
+	why     error // of its last pause, if nothing was published since; to be read after done
 
 	// Of the goroutine alone:
 	confirmed []row // published, to be deleted before anything else
@@ -205,7 +205,7 @@ func (r *relay) forward(ctx context.Context, stored row) error {
 		fail.Point("outbox/confirmed")
 		r.metrics.published.Inc()
 		r.confirmed = append(r.confirmed, stored)
-		r.failures = 0
+		r.failures, r.why = 0, nil
 		r.pacer.publisher.Reset()
 		return nil
 	case errors.Is(err, notify.ErrInvalidEvent):
