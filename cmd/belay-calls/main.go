@@ -92,7 +92,7 @@ list shows the requests that are undecided: no answer of the other service came 
 more. Ask the other service for the ID first: its calls had it.
 
 accept stores that the service has done what was asked for, refuse that it has not, and never will. The
-result is what Do of the guard.Call would have returned, or Refuse in it, as JSON. Then repeat the request:
+result is what Do of the guard.Call would have returned, or given to Refuse, as JSON. Then repeat the request:
 its Settle gets the result, and the service is not called.
 
 Set the environment variable BELAY_CALLS_DSN to the data source name of the service's database.
@@ -112,7 +112,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	flags.BoolVar(&c.all, "all", false, "with list: show also requests that a repeat settles")
 	flags.IntVar(&c.limit, "limit", 100, "with list: `number` of requests to show")
 	flags.StringVar(&c.result, "result", "", "with accept and refuse: what the service has answered, as `JSON`; null if Settle needs nothing")
-	flags.BoolVar(&c.replace, "replace", false, "with accept and refuse: also a request that has a result. Only if somebody has stored a wrong one: the service may have answered meanwhile")
+	flags.BoolVar(&c.replace, "replace", false, "with accept and refuse: also a request that has a result, which the command prints without this flag. Only if Settle cannot read it, or somebody has stored a wrong one: it may be the answer of the service")
 	var err error
 	if c.words, err = cli.Parse(flags, args, errUsage); err != nil {
 		return err

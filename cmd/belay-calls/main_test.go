@@ -20,6 +20,7 @@ import (
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/memlock"
+	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/once"
 )
 
@@ -37,7 +38,21 @@ type service struct {
 	db    *gorm.DB
 	guard *guard.Guard
 	calls int
+
+	settles func() // is called once, before the next transaction of a request that was read
 }
+
+// Start implements guard.Observer.
+func (s *service) Start(ctx context.Context, step guard.Step, _ string) (context.Context, func(error)) {
+	if f := s.settles; f != nil && step == guard.StepDo {
+		s.settles = nil
+		f()
+	}
+	return ctx, func(error) {}
+}
+
+// Trace implements guard.Observer.
+func (*service) Trace(context.Context) notify.Trace { return notify.Trace{} }
 
 func each(t *testing.T, f func(s *service)) {
 	dsntest.Each(t, func(t *testing.T, dsn string) {
@@ -46,7 +61,7 @@ func each(t *testing.T, f func(s *service)) {
 		s.must(once.MigrateCalls(t.Context(), s.db))
 		locker, err := lock.New(memlock.New(), lock.Config{})
 		s.must(err)
-		s.guard, err = guard.New(s.db, locker, guard.Config{Service: "shop"})
+		s.guard, err = guard.New(s.db, locker, guard.Config{Service: "shop", Observer: s})
 		s.must(err)
 		defer func() { s.must(errors.Join(s.guard.Close(context.Background()), locker.Close(context.Background()))) }()
 		f(s)
@@ -155,8 +170,9 @@ func TestDecide(t *testing.T) {
 		calls := s.calls
 		s.want(`accept `+ids[0]+` -result "charge-7"`, 0, ids[0]+" has its result")
 		s.want(`refuse -result "no-money" -json `+ids[1], 0, `"state": "answered"`)
-		s.want(`accept -result "charge-8" `+ids[0], exitGone, "has a result", "-replace")
+		s.want(`accept -result "charge-8" `+ids[0], exitGone, `accepted with "charge-7"`, "-replace")
 		s.want(`accept -replace -result "charge-9" `+ids[0], 0)
+		s.want(`accept -replace -result "charge-9" `+ids[0], 0) // the same one
 		s.want("list", 0, "no request waits")
 		s.want("list -all", 0, "answered")
 		got := make(map[string]bool)
@@ -169,6 +185,31 @@ func TestDecide(t *testing.T) {
 			s.t.Errorf("the answers are %v after %d calls", got, s.calls-calls)
 		}
 		s.want(`accept -result null `+ids[0], exitGone, "not pending")
+		s.want("list -all", 0, "no request is pending")
+	})
+}
+
+// A result that Settle cannot read stays until another one replaces it. If that happens while a repeat
+// begins to settle the old one, the next repeat settles the new one.
+func TestReplace(t *testing.T) {
+	t.Parallel()
+	each(t, func(s *service) {
+		s.undecided("order-1")
+		id, calls := s.ids("list")[0], s.calls
+		s.want("accept -result 7 "+id, 0)
+		if _, err := s.pay("order-1"); !errors.Is(err, guard.ErrPending) || !errors.Is(err, guard.ErrAnswer) {
+			s.t.Errorf("7 as a string: %v", err)
+		}
+		s.want(`accept -replace -result "wrong" `+id, 0)
+		s.settles = func() { s.want(`refuse -replace -result "money" `+id, 0) }
+		if _, err := s.pay("order-1"); !errors.Is(err, guard.ErrPending) {
+			s.t.Errorf("the replaced result is settled: %v", err)
+		}
+		answer, err := s.pay("order-1")
+		s.must(err)
+		if answer != "no money" || s.calls != calls {
+			s.t.Errorf("the answer is %q after %d calls", answer, s.calls-calls)
+		}
 	})
 }
 

@@ -78,7 +78,11 @@ func (c command) list(ctx context.Context, db sqldb.DB, w io.Writer) error {
 		return cli.PrintJSON(w, rows)
 	}
 	if len(rows) == 0 {
-		_, err := fmt.Fprintln(w, "no request waits for a decision")
+		none := "no request waits for a decision"
+		if c.all {
+			none = "no request is pending"
+		}
+		_, err := fmt.Fprintln(w, none)
 		return err
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -130,9 +134,25 @@ func (c command) find(ctx context.Context, db sqldb.DB) (found pending.Listed, e
 	}
 	switch found = list[n]; {
 	case found.Answered && !c.replace:
-		return found, fmt.Errorf("%w: %q has a result: repeat the request, which settles it, or see -replace", errGone, id)
+		return found, answered(ctx, db, found)
 	case !found.Answered && !found.Undecided:
 		return found, fmt.Errorf("%w: repeat the request of %q; it becomes undecided when no call runs, after %s", errOpen, id, cli.Moment(found.Last))
 	}
 	return found, nil
+}
+
+// answered returns the error of a request that has a result.
+func answered(ctx context.Context, db sqldb.DB, l pending.Listed) error {
+	s, err := pending.Find(ctx, db, l.Request)
+	switch {
+	case err != nil:
+		return err
+	case s == nil || s.Result == nil:
+		return fmt.Errorf("%w: %q was settled just now", errGone, l.ID())
+	}
+	kind := "accepted"
+	if s.Result.Refused {
+		kind = "refused"
+	}
+	return fmt.Errorf("%w: %q has a result, %s with %.1000s: repeat the request, which settles it, or see -replace", errGone, l.ID(), kind, s.Result.Body)
 }
