@@ -65,7 +65,8 @@ type PendingError struct {
 	Since, Until time.Time // of the reservation, and when the last call may begin; zero if they were not read
 	Tries        int       // calls that may have begun; 0 if that was not read
 	// Undecided is set when no call may begin any more, and no result is known. Belay does nothing
-	// more about the request: a person has to ask the other service. once.Open lists it.
+	// more about the request: a person has to ask the other service. once.Open lists it, and
+	// the command belay-calls stores what the person found out.
 	Undecided bool
 	Err       error // why it is open, nil if it is undecided
 }

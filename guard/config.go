@@ -65,9 +65,9 @@ type Config struct {
 	// context. Default 5 s.
 	EndTimeout time.Duration
 	// Calls makes the Guard look for requests of Call that became undecided, once a minute, and
-	// publish an event for each, and count what is pending in metrics, for a second at most. Otherwise
-	// the event comes with the next repeat of the request. The table belay_pending must be there.
-	// Default false.
+	// publish an event for each. Otherwise the event comes with the next repeat of the request. It also
+	// adds metrics of what is pending: each scrape queries the database, for a second at most. The table
+	// belay_pending must be there. Default false.
 	Calls bool
 	// Name tells several Guards of one process apart in metrics. Default:
 	// "guard".
