@@ -114,17 +114,29 @@ func moveAll(ctx context.Context, conn *amqp.Connection, m mover, n int) (rate f
 	if err := m.fill(ctx, pool, name, n); err != nil {
 		return 0, fmt.Errorf("store the messages: %w", err)
 	}
-	moving, stop := context.WithCancel(ctx)
+	took, err := timed(ctx,
+		func(ctx context.Context) error { return m.move(ctx, pool, name) },
+		func(ctx context.Context) error { return wholeQueue(ctx, ch, name, n) })
+	return float64(n) / took.Seconds(), err
+}
+
+// timed returns how long it takes until all has arrived. It ends move then, and arrived when move has ended.
+func timed(ctx context.Context, move, arrived func(context.Context) error) (time.Duration, error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	ended := make(chan error, 1)
 	begun := time.Now()
-	go func() { ended <- m.move(moving, pool, name) }()
-	err = wholeQueue(ctx, ch, name, n)
+	go func() {
+		defer stop() // a mover that has failed moves no more
+		ended <- move(ctx)
+	}()
+	err := arrived(ctx)
 	took := time.Since(begun)
 	stop()
 	if failed := <-ended; failed != nil && !errors.Is(failed, context.Canceled) {
 		err = errors.Join(err, failed)
 	}
-	return float64(n) / took.Seconds(), err
+	return took, err
 }
 
 // wholeQueue returns when a queue has n messages.
