@@ -1,6 +1,7 @@
 package chaos_test
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/notify/outbox"
 	"github.com/belaygo/belay/once"
+	"github.com/belaygo/belay/relay"
 )
 
 func TestMain(m *testing.M) {
@@ -114,11 +116,15 @@ func chaos(t *report, f form, d time.Duration) (run, []sample) {
 	prepare(t, db)
 	cluster := teststack.StartCluster(t, "chaos")
 	way := newWay(t, cluster, program)
+	queue := "chaos-" + strings.ToLower(rand.Text())
+	declareQueue(t, way.broker, queue)
+	provider := startProvider(t, t.seed, remembered)
 	p := newPlan(t.seed, d, server.intensity(f))
 	t.write(planFile, p)
 	env := []string{
 		seedName + "=" + strconv.FormatUint(t.seed, 10), "BELAY_CHAOS_DSN=" + strings.Join(server.dsns, " "),
 		"BELAY_CHAOS_AMQP=" + way.through, "BELAY_CHAOS_PACE=" + pace[f],
+		queueName + "=" + queue, providerName + "=" + provider.Addr,
 	}
 	ports := portsOf(t, server, cluster.Addrs, way.services.Addr, way.behind.Addr)
 	var sampling sync.WaitGroup
@@ -134,8 +140,12 @@ func chaos(t *report, f form, d time.Duration) (run, []sample) {
 	close(stop)
 	sampling.Wait()
 	records := crew.finish()
+	var ending sync.WaitGroup
+	var out outside
+	ending.Go(func() { out = end(t, server, cluster, way.broker, queue, provider) })
 	events := way.deliver(db, handedIn(records))
-	r := run{head, records, w.faults, readRows(t, db), events}
+	ending.Wait()
+	r := run{head, records, w.faults, readRows(t, db), out, events}
 	if server.bed != nil {
 		server.bed.checkNodes(r.rows)
 	}
@@ -155,7 +165,7 @@ func prepare(t *report, db *gorm.DB) {
 	if err := db.AutoMigrate(tables...); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(outbox.Migrate(t.Context(), db), once.Migrate(t.Context(), db)); err != nil {
+	if err := errors.Join(outbox.Migrate(t.Context(), db), once.Migrate(t.Context(), db), once.MigrateCalls(t.Context(), db), relay.Migrate(t.Context(), db)); err != nil {
 		t.Fatal(err)
 	}
 	create := func(row any) {
@@ -177,6 +187,12 @@ func prepare(t *report, db *gorm.DB) {
 	}
 	for id := int64(1); id <= rowsOf[tallies]; id++ {
 		create(&Tally{ID: id})
+	}
+	for id := int64(1); id <= rowsOf[depots]; id++ {
+		create(&Depot{ID: id})
+	}
+	for id := int64(1); id <= rowsOf[tills]; id++ {
+		create(&Till{ID: id})
 	}
 	for id := int64(1); id <= rowsOf[accounts]; id++ {
 		create(&Account{ID: id, Balance: opening})

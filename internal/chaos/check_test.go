@@ -18,6 +18,8 @@ func check(t *report, r run) {
 	h := read(r.records, r.faults)
 	h.behind = beds[r.head.Database].behind
 	duplicates, lostUpdates, requests := checkRows(t, r.rows, h)
+	e := &effects{t: t, h: h}
+	messages, calls := e.messages(r.rows, r.outside.Left, !beds[r.head.Database].spread), e.payments(r)
 	overlaps := h.overlaps()
 	lost, reported, blind := checkOverlaps(t, h, overlaps)
 	falseAlarms, lapsed, authors := 0, 0, r.rows.authors()
@@ -40,12 +42,12 @@ func check(t *report, r run) {
 		}
 	}
 	ordered, rows := checkOrder(t, h)
-	results, calls := h.results(), len(firsts(h.calls))
-	if lapsed > calls/100+1 {
-		t.Errorf("%d of %d leases were not renewed in time", lapsed, calls)
+	results, operations := h.results(), len(firsts(h.calls))
+	if lapsed > operations/100+1 {
+		t.Errorf("%d of %d leases were not renewed in time", lapsed, operations)
 	}
 	t.Logf("results: %v, without a lock: %d, not renewed in time: %d", results, len(h.without()), lapsed)
-	t.Logf("workloads: %v", h.kinds())
+	t.Logf("workloads: %v", kindsOf(h, messages, calls))
 	sizes, told := h.crews()
 	t.Logf("transactions by how many shared them: %v, events of these by their count: %v", sizes, told)
 	if older := slices.DeleteFunc(slices.Clone(r.records), func(rec *record) bool { return !rec.older }); len(older) > 0 {
@@ -53,18 +55,22 @@ func check(t *report, r run) {
 	}
 	t.Logf("in one order: %d changes of %d rows", ordered, rows)
 	t.Logf("faults: %v, COMMITs lost by workers: %v, events: %d", count(h.faults), h.losses(), len(r.events))
-	if results[done] < calls/10 {
-		t.Errorf("%d of %d operations were done", results[done], calls)
+	if results[done] < operations/10 {
+		t.Errorf("%d of %d operations were done", results[done], operations)
 	}
 	if r.head.Transfers {
 		for _, rec := range r.records {
 			checkTransfers(t, rec)
 		}
-	} else if reported == 0 {
-		t.Error("no overlap was provoked and reported: the test tests nothing")
+	} else {
+		t.Logf("%s", messages)
+		t.Logf("%s", calls)
+		if reported == 0 || messages.effects == 0 || calls.charges == 0 {
+			t.Error("no overlap was provoked and reported, no message took effect, or nobody was charged: the test tests nothing")
+		}
 	}
 	fmt.Printf("belay chaos: %s, seed %d: %d operations, %d requests, %d faults, %d duplicates, %d lost updates, %d locks lost under a write, %d reported, %d in blind spots, %d false alarms\n",
-		r.head.Database, r.head.Seed, calls, requests, len(h.faults), duplicates, lostUpdates, lost, reported, blind, falseAlarms)
+		r.head.Database, r.head.Seed, operations, requests, len(h.faults), duplicates, lostUpdates, lost, reported, blind, falseAlarms)
 	fmt.Printf("%s\n%s\n", rowHead, newRow(r, h, t.violations()))
 }
 

@@ -17,16 +17,21 @@ func grow(w *worker, t task, do string) (guard.Change, *Stock) {
 	}), row
 }
 
-// growAndSell has a Receipt, too.
+// growAndSell has a Receipt, too. Some of these have a message.
 func growAndSell(w *worker, t task, do string) (guard.Change, *Stock) {
-	row, receipt := &Stock{ID: t.id}, &Receipt{No: do, Stock: t.id}
-	return guard.All(guard.Update(row, func(s *Stock) error {
+	row, receipt := &Stock{ID: t.id}, &Receipt{No: do, Stock: t.id, Sent: draws(w.seed, do+" sends").IntN(8) == 0}
+	change := guard.All(guard.Update(row, func(s *Stock) error {
 		w.read(do, int64(s.Version))
 		s.N++
 		receipt.N = s.N
 		linger(context.Background(), t.takes)
 		return nil
-	}), guard.Insert(receipt)), row
+	}), guard.Insert(receipt))
+	if receipt.Sent {
+		send := guard.SendFunc(func() (guard.Message, error) { return noteOf(topicOf(t.id), t.key, do, receipt.N) })
+		change = guard.All(send, change)
+	}
+	return change, row
 }
 
 // run runs the call of a task. It returns the version that its row has in memory then, if it

@@ -57,9 +57,19 @@ const (
 // before, who may write the same.
 var commitLosses = []commitLoss{notSent, notSent, cutBehind, answerLost, killedInIt}
 
+// sideLoss is of how many COMMITs aside of the calls one is lost.
+const sideLoss = 40
+
 // drawLoss draws what becomes of the COMMIT of a call, or returns "". Most are lost of
 // keys whose lock was wiped a moment ago, as that is hardest to resolve.
 func (w *worker) drawLoss(d doing) commitLoss {
+	if d.side {
+		r := draws(w.seed, fmt.Sprintf("%s commit %d", d.do, w.sideCommits.Add(1)))
+		if r.IntN(sideLoss) > 0 {
+			return ""
+		}
+		return commitLosses[r.IntN(len(commitLosses))]
+	}
 	r := draws(w.seed, d.do+" commit")
 	loss := commitLosses[r.IntN(len(commitLosses))]
 	if r.IntN(4) > 0 || !w.wiped.lately(d.key) {

@@ -48,6 +48,23 @@
 // until the database has proven what became of it. It does not excuse a wrong result: the
 // rows are compared with what calls returned.
 //
+// # Messages and calls
+//
+// Some operations send a message, of which each worker has a relay and an inbox. Half of the messages
+// come back by the broker, from one queue with a single active consumer, and half are applied by a function of the
+// relay. Each message that was committed has a row of its operation, and its effect is a row that no index
+// keeps from being there twice: the judge compares the two, and the order of the effects of each key. It judges no
+// order where several nodes take writes, as package relay names.
+//
+// Clients ask for payments by guard.Call. The provider runs in the test's own process. It answers late, cuts
+// connections before a charge and behind it, fails, declines, and remembers an id for a little longer than Until. The
+// judge compares its ledger with the rows, with what once.Open lists, and with what clients were told.
+//
+// When the workers have ended, the test itself sends and applies what they have left, and settles what a repeat can
+// settle. Then the provider forgets all ids, and all payments are asked for again.
+//
+// The locks of both are judged by their effects alone. The oracle above has those of the operations that send.
+//
 // # Beds
 //
 // A bed is a database of several nodes with faults of its own: BELAY_CHAOS_ON names one, and

@@ -122,6 +122,8 @@ func read(records []*record, faults []fault) *history {
 // hear adds an event to the call that it is of. The end of an outage belongs to none.
 func (h *history) hear(worker string, e *handed) {
 	switch {
+	case e.event.Instance == sideInstance(worker): // of what is no call
+		return
 	case e.missing && e.call != nil:
 		for _, c := range slices.Concat(e.call.legs, e.call.mates) {
 			if e.result != "" {

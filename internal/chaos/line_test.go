@@ -21,8 +21,8 @@ type line struct {
 	Also    []string `json:"also,omitempty"`    // of called: the keys beside Key
 	Combine bool     `json:"combine,omitempty"` // of called: it may share its transaction
 	Kind    string   `json:"kind,omitempty"`    // of called: what it does
-	Request int64    `json:"request,omitempty"` // of called: that it serves
-	Answer  string   `json:"answer,omitempty"`  // of returned
+	Request int64    `json:"request,omitempty"` // of called: that it serves; of replied: the payment
+	Answer  string   `json:"answer,omitempty"`  // of returned and replied
 
 	Owner  string        `json:"owner,omitempty"`  // of asked, granted, release, released and inspected
 	Node   string        `json:"node,omitempty"`   // that granted
@@ -59,6 +59,8 @@ const (
 	sampled   moment = "sampled"   // what the process has in use
 	event     moment = "event"     // is about to be published
 	stored    moment = "stored"    // the event was published, with a result
+
+	replied moment = "replied" // to a client that asked for a payment
 )
 
 // now reads the host's monotonic clock.

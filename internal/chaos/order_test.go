@@ -16,7 +16,7 @@ type effect struct {
 }
 
 // updated are the classes whose rows have a version that grows by one with each change.
-var updated = []class{counters, stamped, pairs, items, accounts, stocks, tallies}
+var updated = []class{counters, stamped, pairs, items, accounts, stocks, tallies, depots}
 
 // effectsOf returns the effects of the calls that were done, by row and in the order of their versions.
 func (h *history) effectsOf() map[string][]effect {

@@ -35,6 +35,7 @@ var bySQL = map[class][]workload{
 	orders:   {{"insert", insertBySQL, orderRow, nil}},
 	counters: {{"update", countBySQL, counterRow, nil}},
 	items:    {{"two writes", sellBySQL, saleRows, nil}},
+	depots:   {{"send by SQL", sendBySQL, depotRow, nil}},
 }
 
 func orderRow(id int64, _ string) []guard.Option {

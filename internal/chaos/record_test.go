@@ -14,6 +14,7 @@ type record struct {
 	grants  []*grant // in the order in which they were granted
 	handed  []*handed
 	samples []sample
+	replies []reply
 
 	byDo    map[string]*call  // its last part
 	running map[string]*call  // by key: who runs a transaction that calls may share
@@ -103,6 +104,8 @@ func (r *record) add(l line) {
 	case released:
 		g := r.byOwner[l.Owner]
 		g.released = cmp.Or(g.released, l.Result)
+	case replied:
+		r.replies = append(r.replies, reply{No: l.Request, Name: l.Do, Result: l.Result, Answer: l.Answer})
 	case sampled:
 		l.Sample.at, l.Sample.ops = l.T, float64(len(r.calls))
 		r.samples = append(r.samples, *l.Sample)

@@ -48,6 +48,11 @@ func serve(ctx context.Context, tx *gorm.DB, w *worker, t task, do string) (answ
 	if err != nil {
 		return "", err
 	}
+	if s.Sent = requestSends(t.id); s.Sent {
+		if err := sends(ctx, tx, topicOf(tallyOf(t.id)), keyOf(tallies, tallyOf(t.id)), serviceNo(t.id), s.N); err != nil {
+			return "", err
+		}
+	}
 	return s.answer(), tx.Create(s).Error
 }
 
@@ -90,7 +95,7 @@ func (w *worker) ask(ctx context.Context, t task, do string) {
 			linger(ctx, time.Duration(1+draws(w.seed, name).IntN(50))*time.Millisecond)
 		}
 		w.journal.write(line{At: called, Do: name, Key: t.key, Also: t.also(), Kind: t.kind, Request: t.id})
-		answer, replayed, err := w.request(context.WithValue(context.WithoutCancel(ctx), doKey{}, doing{name, t.key, true}), t, name)
+		answer, replayed, err := w.request(context.WithValue(context.WithoutCancel(ctx), doKey{}, doing{do: name, key: t.key, begins: true}), t, name)
 		l := returnedBy(err)
 		l.Do, l.Key, l.Answer = name, t.key, answer
 		if replayed {

@@ -65,6 +65,16 @@ func (h *history) kinds() map[string]int {
 	return n
 }
 
+// kindsOf counts the calls by what they do, and what is no call.
+func kindsOf(h *history, m sentVerdict, p paidVerdict) map[string]int {
+	n := h.kinds()
+	for _, times := range p.replies {
+		n["payment"] += times
+	}
+	n["message"] = m.effects
+	return n
+}
+
 // results counts the calls by how they ended.
 func (h *history) results() map[string]int {
 	n := make(map[string]int)

@@ -37,6 +37,7 @@ func checkRows(t *report, r rows, h *history) (duplicates int, missing int64, re
 	e.sales(r.Items, r.Sales)
 	e.stocks(r.Stocks, r.Receipts)
 	e.transfers(r.Accounts, r.Transfers)
+	e.depots(r.Depots, r.Parcels)
 	requests = e.requests(r.Tallies, r.Services)
 	for _, s := range r.Spoils {
 		t.Errorf("the write of a savepoint that was rolled back is there, of %s", s.By)

@@ -3,7 +3,9 @@ package chaos_test
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"io"
+	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
@@ -25,6 +27,7 @@ type run struct {
 	records []*record // of each worker
 	faults  []fault
 	rows    rows
+	outside outside
 	events  []notify.Event // in the store of guard-monitor
 }
 
@@ -52,6 +55,11 @@ type rows struct {
 	Tallies   []Tally
 	Services  []Service
 	Spoils    []Spoil
+	Depots    []Depot
+	Parcels   []Parcel
+	Arrivals  []Arrival
+	Tills     []Till
+	Payments  []Payment
 }
 
 // The files of a run: one journal of each worker beside the others.
@@ -61,6 +69,7 @@ const (
 	headFile   = "run.json"
 	rowsFile   = "rows.json"
 	eventsFile = "events.json"
+	outFile    = "outside.json"
 	planFile   = "plan.txt" // which nobody reads but people
 )
 
@@ -76,7 +85,7 @@ func readRows(t *report, db *gorm.DB) (r rows) {
 }
 
 func findRows(db *gorm.DB) (r rows, err error) {
-	for _, found := range []any{&r.Orders, &r.Claims, &r.Counters, &r.Stamped, &r.Halves, &r.Items, &r.Sales, &r.Accounts, &r.Transfers, &r.Stocks, &r.Receipts, &r.Tallies, &r.Services, &r.Spoils} {
+	for _, found := range []any{&r.Orders, &r.Claims, &r.Counters, &r.Stamped, &r.Halves, &r.Items, &r.Sales, &r.Accounts, &r.Transfers, &r.Stocks, &r.Receipts, &r.Tallies, &r.Services, &r.Spoils, &r.Depots, &r.Parcels, &r.Arrivals, &r.Tills, &r.Payments} {
 		if err := db.Order("id").Find(found).Error; err != nil {
 			return rows{}, err
 		}
@@ -115,6 +124,13 @@ func loadRun(dir string) (run, error) {
 	if len(found) > 0 {
 		r.rows = found[0]
 	}
+	out, err := scanFile[outside](filepath.Join(dir, outFile))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // a run of before it was kept
+		return run{}, err
+	}
+	if len(out) > 0 {
+		r.outside = out[0]
+	}
 	r.events, err = scanFile[notify.Event](filepath.Join(dir, eventsFile))
 	return r, err
 }
@@ -151,6 +167,7 @@ func TestRunIsKept(t *testing.T) {
 		records: recordsOf(map[string][]line{"a": lines["a"]}),
 		faults:  []fault{{wipe, "k", 33, 34}, {kill, "a", 50, 51}},
 		rows:    rows{Orders: []Order{{ID: 1, No: "7", By: "a.0"}}, Counters: []Counter{{ID: 1, N: 2, Version: 3}}},
+		outside: outside{Charges: []charge{{No: 1, ID: "a", Receipt: "charge 1"}}, Open: []openCall{{Key: "k", Undecided: true}}},
 		events: []notify.Event{{
 			ID: "1", Service: "chaos", Instance: "a", Verdict: notify.VerdictOverlap, Outcome: notify.OutcomeRefused,
 			Key: "k", CaughtAt: time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC), Count: 1,
@@ -170,6 +187,7 @@ func TestRunIsKept(t *testing.T) {
 	keep(t, filepath.Join(dir, headFile), want.head)
 	keep(t, filepath.Join(dir, faultsFile), want.faults...)
 	keep(t, filepath.Join(dir, rowsFile), want.rows)
+	keep(t, filepath.Join(dir, outFile), want.outside)
 	keep(t, filepath.Join(dir, eventsFile), want.events...)
 	got, err := loadRun(dir)
 	if err != nil {

@@ -93,6 +93,7 @@ type Receipt struct {
 	No    string `gorm:"size:64;uniqueIndex"` // the call that made it
 	Stock int64
 	N     int64
+	Sent  bool // a message about it
 }
 
 // Tally counts the requests that have taken effect.
@@ -108,6 +109,7 @@ type Service struct {
 	Request int64  `gorm:"index"`
 	By      string `gorm:"size:64"` // the call that did it
 	N       int64
+	Sent    bool // a message about it
 }
 
 // Spoil is written in a savepoint that is always rolled back.
@@ -117,7 +119,7 @@ type Spoil struct {
 }
 
 // tables are all of them.
-var tables = []any{&Order{}, &Claim{}, &Counter{}, &Stamped{}, &Half{}, &Item{}, &Sale{}, &Account{}, &Transfer{}, &Stock{}, &Receipt{}, &Tally{}, &Service{}, &Spoil{}}
+var tables = []any{&Order{}, &Claim{}, &Counter{}, &Stamped{}, &Half{}, &Item{}, &Sale{}, &Account{}, &Transfer{}, &Stock{}, &Receipt{}, &Tally{}, &Service{}, &Spoil{}, &Depot{}, &Parcel{}, &Arrival{}, &Till{}, &Payment{}}
 
 // A class is what a key names.
 type class string
@@ -132,11 +134,14 @@ const (
 	accounts class = "account"
 	stocks   class = "stock"
 	tallies  class = "tally"
+	depots   class = "depot"
+	payments class = "payment"
+	tills    class = "till"
 )
 
 // rowsOf is how many keys of a class there are. Of orders and claims there are always
 // new ones.
-var rowsOf = map[class]int64{counters: 5, stamped: 3, pairs: 2, items: 4, accounts: 6, stocks: 1, tallies: 3}
+var rowsOf = map[class]int64{counters: 5, stamped: 3, pairs: 2, items: 4, accounts: 6, stocks: 1, tallies: 3, depots: 4, tills: 2}
 
 // orderEach is how long an order is the newest. Meanwhile all workers try to insert it,
 // and some of those before.
@@ -144,6 +149,9 @@ const orderEach = 40 * time.Millisecond
 
 // backs is how many of the newest orders there are tries at.
 const backs = 3
+
+// payBacks is how many of the newest payments are asked for: some that nobody may call for any more.
+const payBacks = 100
 
 func keyOf(c class, id any) string { return fmt.Sprintf("%s:%v", c, id) }
 
@@ -154,11 +162,14 @@ type pick struct {
 }
 
 // shares are how often a class is drawn.
-var shares = []class{orders, orders, orders, claims, counters, counters, stamped, pairs, items, items, accounts, accounts, stocks, stocks, stocks, stocks, tallies, tallies, tallies}
+var shares = []class{orders, orders, orders, claims, counters, counters, stamped, pairs, items, items, accounts, accounts, stocks, stocks, stocks, stocks, tallies, tallies, tallies, depots, depots, payments}
 
 func drawPick(r *rand.Rand) pick {
 	c := shares[r.IntN(len(shares))]
-	if n := rowsOf[c]; n > 0 && c != tallies {
+	switch n := rowsOf[c]; {
+	case c == payments && r.IntN(3) == 0:
+		return pick{c, r.Int64N(payBacks)}
+	case n > 0 && c != tallies:
 		return pick{c, 1 + r.Int64N(n)}
 	}
 	return pick{c, r.Int64N(backs)}
@@ -167,8 +178,11 @@ func drawPick(r *rand.Rand) pick {
 // id is what the pick names so long after the workers began. All processes agree about
 // it.
 func (p pick) id(at time.Duration) int64 {
-	if p.Class == tallies { // a request
+	switch p.Class {
+	case tallies: // a request
 		return max(1, int64(at/requestEach)-p.N)
+	case payments:
+		return max(1, int64(at/paymentEach)-p.N)
 	}
 	if rowsOf[p.Class] > 0 {
 		return p.N
@@ -177,8 +191,13 @@ func (p pick) id(at time.Duration) int64 {
 }
 
 func (p pick) key(at time.Duration) string {
-	if p.Class == tallies {
+	switch {
+	case p.Class == tallies:
 		return requestKey(p.id(at))
+	case p.Class == payments && p.N%2 == 1:
+		return keyOf(tills, tillOf(p.id(at)))
+	case p.Class == payments:
+		return paymentRequest(p.id(at)).Key()
 	}
 	return keyOf(p.Class, p.id(at))
 }

@@ -56,7 +56,7 @@ func TestTransfers(t *testing.T) {
 	w := newWrecker(r, server, db, crew, nil)
 	w.follow(plan{rounds(draws(r.seed, "great faults"), d, []faultKind{failover, failover}, time.Second)})
 	records := crew.finish()
-	run := run{head, records, w.faults, readRows(r, db), nil}
+	run := run{head: head, records: records, faults: w.faults, rows: readRows(r, db)}
 	var events []any
 	for _, e := range handedIn(records) {
 		run.events, events = append(run.events, *e.event), append(events, *e.event)

@@ -19,9 +19,22 @@ type doKey struct{}
 type doing struct {
 	do, key string
 	begins  bool // its attempts begin with their BEGIN: those of other calls, with their operation
+	side    bool // it is no call of the oracle: see sideOf
 }
 
-func doOf(ctx context.Context) string { return doingOf(ctx).do }
+// doOf returns the call that ctx is of, "" if it is of none that the oracle judges.
+func doOf(ctx context.Context) string {
+	if d := doingOf(ctx); !d.side {
+		return d.do
+	}
+	return ""
+}
+
+// sideOf returns a context of what is judged by its effects alone: a message that is applied, a call of the
+// provider. Its locks and statements are not in the journal, but its COMMITs are lost, too.
+func sideOf(ctx context.Context, name string) context.Context {
+	return context.WithValue(ctx, doKey{}, doing{do: name, side: true})
+}
 
 func doingOf(ctx context.Context) doing {
 	d, _ := ctx.Value(doKey{}).(doing)
@@ -158,7 +171,9 @@ func (c *watchedConn) ExecContext(ctx context.Context, query string, args []driv
 	var loss commitLoss
 	if d := doingOf(ctx); d.do != "" && query == "COMMIT" {
 		loss = c.worker.drawLoss(d)
-		c.worker.journal.write(line{At: committing, Do: d.do, Session: c.session.id, Server: c.session.server, Result: string(loss)})
+	}
+	if do := doOf(ctx); do != "" && query == "COMMIT" {
+		c.worker.journal.write(line{At: committing, Do: do, Session: c.session.id, Server: c.session.server, Result: string(loss)})
 	}
 	if loss == "" {
 		res, err = c.driverConn.ExecContext(ctx, query, args)
@@ -177,8 +192,7 @@ func (c *watchedConn) QueryContext(ctx context.Context, query string, args []dri
 }
 
 func (c *watchedConn) note(ctx context.Context, query string, err error) {
-	d := doingOf(ctx)
-	do := d.do
+	d, do := doingOf(ctx), doOf(ctx)
 	if do == "" {
 		return
 	}

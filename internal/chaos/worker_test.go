@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -50,7 +51,13 @@ type worker struct {
 	side    *sql.DB // for what the oracle does not watch
 	wiped   wiped
 	guard   *guard.Guard
+
+	sideGuard   *guard.Guard // of what is no call of the oracle: see sideOf
+	sideCommits atomic.Int64
 }
+
+// sideInstance is the name of a worker's second Guard in events.
+func sideInstance(worker string) string { return worker + ".side" }
 
 func work(name string) error {
 	w := &worker{name: name, journal: new(journal), kind: databaseOf(chosen())}
@@ -149,9 +156,39 @@ func (w *worker) open(db *gorm.DB) (end func(context.Context) error, err error) 
 	w.guard, err = guard.New(db, locker, guard.Config{
 		Service: "chaos", Instance: w.name, Publisher: watchedPublisher{events, w.journal}, OnUnavailable: policyOf(w.name), Logger: log,
 	})
+	if err != nil {
+		return nil, err
+	}
+	closeSide, err := w.openSide(db, locker, events, log)
 	return func(ctx context.Context) error {
-		return errors.Join(w.guard.Close(ctx), closeEvents(ctx), locker.Close(ctx), engine.Close(ctx))
+		return errors.Join(closeSide(ctx), w.guard.Close(ctx), closeEvents(ctx), locker.Close(ctx), engine.Close(ctx))
 	}, err
+}
+
+// openSide makes what takes messages out and applies them, and the Guard of that and of payments. Transfers have none.
+func (w *worker) openSide(db *gorm.DB, locker *lock.Locker, events notify.Publisher, log *slog.Logger) (end func(context.Context) error, err error) {
+	if os.Getenv(transfersName) != "" {
+		return func(context.Context) error { return nil }, nil
+	}
+	w.sideGuard, err = guard.New(db, locker, guard.Config{
+		Service: "chaos", Instance: sideInstance(w.name), Name: "side", EndTimeout: callEnd,
+		Publisher: watchedPublisher{patient{events}, w.journal}, OnUnavailable: policyOf(w.name), Logger: log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	p, err := startPost(w.name, db, w.sideGuard, os.Getenv("BELAY_CHAOS_AMQP"), os.Getenv(queueName), log)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) error { return errors.Join(p.close(ctx), w.sideGuard.Close(ctx)) }, nil
+}
+
+// patient waits for the outbox longer than callEnd: it is no fault of the database if that is slow.
+type patient struct{ notify.Publisher }
+
+func (p patient) Publish(ctx context.Context, ev notify.Event) error {
+	return p.Publisher.Publish(context.WithoutCancel(ctx), ev)
 }
 
 // publisher makes the way of events to the broker. Transfers have none.
@@ -227,21 +264,28 @@ func (w *worker) call(ctx context.Context, caller string) {
 		do := fmt.Sprintf("%s.%d", caller, n)
 		r := draws(w.seed, do)
 		t := draw(r, w.at(), do)
-		if t.serves {
+		switch {
+		case t.serves:
 			w.ask(ctx, t, do)
-			linger(ctx, time.Duration(r.Int64N(int64(w.pace))))
-			continue
+		case t.pays:
+			w.pay(ctx, t, do)
+		default:
+			w.do(ctx, t, do)
 		}
-		w.journal.write(line{At: called, Do: do, Key: t.key, Also: t.also(), Kind: t.kind, Combine: t.change != nil})
-		doing := context.WithValue(context.WithoutCancel(ctx), doKey{}, doing{do, t.key, t.change != nil})
-		version, err := w.run(doing, t, do)
-		l := returnedBy(err)
-		l.Do, l.Key, l.Version = do, t.key, version
-		w.journal.write(l)
 		linger(ctx, time.Duration(r.Int64N(int64(w.pace)))) // a refusal costs next to nothing
-		if strings.HasPrefix(l.Result, failed) {
-			linger(ctx, 50*time.Millisecond)
-		}
+	}
+}
+
+// do does an operation by itself. After an error it waits for a moment.
+func (w *worker) do(ctx context.Context, t task, do string) {
+	w.journal.write(line{At: called, Do: do, Key: t.key, Also: t.also(), Kind: t.kind, Combine: t.change != nil})
+	doing := context.WithValue(context.WithoutCancel(ctx), doKey{}, doing{do: do, key: t.key, begins: t.change != nil})
+	version, err := w.run(doing, t, do)
+	l := returnedBy(err)
+	l.Do, l.Key, l.Version = do, t.key, version
+	w.journal.write(l)
+	if strings.HasPrefix(l.Result, failed) {
+		linger(ctx, 50*time.Millisecond)
 	}
 }
 

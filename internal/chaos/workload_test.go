@@ -24,6 +24,7 @@ type task struct {
 	opts  []guard.Option
 
 	serves bool  // it serves the request of that id
+	pays   bool  // it asks for the payment of that id
 	other  int64 // the row under the second key, or 0
 	change change
 }
@@ -68,6 +69,7 @@ var workloads = map[class][]workload{
 		{"two changes", sellByChanges, nil, nil},
 		{"nested", sellNested, nil, nil},
 	},
+	depots:   {{"send", sendParcel, retried, nil}, {"send by changes", sendByChanges, retried, nil}},
 	accounts: {{"transfer", transfer, retried, nil}},
 	stocks:   {{kind: "combined update", change: grow}, {kind: "combined sale", change: growAndSell}},
 }
@@ -79,6 +81,9 @@ func draw(r *rand.Rand, at time.Duration, do string) task {
 	p := drawPick(r)
 	if p.Class == tallies {
 		return drawRequest(r, p.id(at))
+	}
+	if p.Class == payments {
+		return task{kind: "payment", id: p.id(at), pays: true}
 	}
 	kinds := workloads[p.Class]
 	if own := ownKinds(do)[p.Class]; own != nil {
