@@ -143,8 +143,11 @@ func chaos(t *report, f form, d time.Duration) (run, []sample) {
 	var ending sync.WaitGroup
 	var out outside
 	ending.Go(func() { out = end(t, server, cluster, way.broker, queue, provider) })
+	ended := time.Now()
 	events := way.deliver(db, handedIn(records))
+	delivered := time.Since(ended)
 	ending.Wait()
+	t.Logf("after the workers' end: %.1f s until the monitor had all events, %.1f s until messages and payments were ended", delivered.Seconds(), time.Since(ended).Seconds())
 	r := run{head, records, w.faults, readRows(t, db), out, events}
 	if server.bed != nil {
 		server.bed.checkNodes(r.rows)
