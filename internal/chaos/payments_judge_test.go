@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/belaygo/belay/notify"
 )
@@ -104,7 +105,8 @@ func (e *effects) payments(r run) (v paidVerdict) {
 	for _, no := range slices.Sorted(maps.Keys(all)) {
 		p := all[no]
 		for _, got := range p.told() {
-			v.replies[got.Result]++
+			word, _, _ := strings.Cut(got.Result, ":") // of an error
+			v.replies[word]++
 		}
 		v.charges += len(p.charged)
 		wrong := func(format string, args ...any) {

@@ -48,7 +48,7 @@ const (
 	callTimeout = time.Second
 	callUntil   = 15 * time.Second
 	callEnd     = 500 * time.Millisecond
-	remembered  = callUntil + callTimeout + ttl + 10*time.Second
+	remembered  = callUntil + callTimeout + ttl + 25*time.Second
 )
 
 // paymentEach is how long a payment is the newest.

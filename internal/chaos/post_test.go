@@ -143,7 +143,7 @@ func dialBroker(url string) (*amqp.Connection, error) {
 func closeBroker(conn *amqp.Connection) { _ = conn.CloseDeadline(time.Now().Add(time.Second)) }
 
 // declareQueue makes the queue of a run, of which one consumer at a time has the messages. It goes when
-// the test ends.
+// the test ends, or some time after a test that was killed.
 func declareQueue(t *report, url, name string) {
 	t.Helper()
 	with := func(f func(ch *amqp.Channel) error) error {
@@ -159,7 +159,7 @@ func declareQueue(t *report, url, name string) {
 		return f(ch)
 	}
 	if err := with(func(ch *amqp.Channel) error {
-		_, err := ch.QueueDeclare(name, true, false, false, false, amqp.Table{"x-single-active-consumer": true})
+		_, err := ch.QueueDeclare(name, true, false, false, false, amqp.Table{"x-single-active-consumer": true, "x-expires": (10 * time.Minute).Milliseconds()})
 		return err
 	}); err != nil {
 		t.Fatal(err)
