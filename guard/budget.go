@@ -22,4 +22,8 @@ func (b *budget) begin() {
 	}
 }
 
+// stores notes that the operation has ended, and that its refusal is stored: that may be tried as
+// often as a claim.
+func (b *budget) stores() { b.work, b.used = max(b.work, b.claim), 0 }
+
 func (b *budget) spent() bool { return b.used >= b.limit() }

@@ -212,7 +212,7 @@ func (a *answering) storesRefusal(s *series) bool {
 	}
 	fail.Point("guard/refusing")
 	a.refusing = true
-	s.budget.begun = false // nor is it run again
+	s.budget.stores() // the operation is not run again
 	return true
 }
 

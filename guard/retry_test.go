@@ -17,6 +17,7 @@ import (
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify"
+	"github.com/belaygo/belay/once"
 )
 
 var errDeadlock = &mysql.MySQLError{Number: 1213, Message: "Deadlock found"}
@@ -317,6 +318,33 @@ func TestTriesToClaimAreNoRetries(t *testing.T) {
 			}
 			return nil
 		}, guard.For(request("a")), guard.Retries(1)))
+	})
+}
+
+// TestRefusalIsStoredAgain: to store a refusal again, behind its claim, runs no operation.
+func TestRefusalIsStoredAgain(t *testing.T) {
+	t.Parallel()
+	mysqlOnly(t, func(e *env) {
+		wantNil(e.t, once.Migrate(bg, e.db))
+		e.create(&Stock{ID: 1, Left: 9}, &Stock{ID: 2, Left: 9})
+		wantNil(e.t, e.db.Exec(`CREATE TRIGGER answers_meet BEFORE INSERT ON belay_answer FOR EACH ROW BEGIN
+			SET @answers = COALESCE(@answers, 0) + 1;
+			IF @answers = 1 THEN SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = 1213; END IF;
+		END`).Error)
+		db := e.open()
+		pool, err := db.DB()
+		wantNil(e.t, err)
+		pool.SetMaxOpenConns(1) // whose session counts
+		ran := 0
+		got, err := guard.Once(bg, e.Peer(t, db), request("a"), func(ctx context.Context, tx *gorm.DB) (receipt, error) {
+			ran++
+			_, err := sells(1)(ctx, tx)
+			return receipt{}, errors.Join(err, guard.Refuse(receipt{Note: "declined"}))
+		})
+		wantAnswer(e.t, got, err, guard.Answer[receipt]{Value: receipt{Note: "declined"}, Refused: true})
+		if ran != 1 {
+			e.t.Errorf("the operation ran %d times", ran)
+		}
 	})
 }
 

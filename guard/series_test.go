@@ -141,6 +141,9 @@ func TestBudget(t *testing.T) {
 	if b.begin(); b.used != 2 {
 		t.Error("it begins twice")
 	}
+	if b.stores(); b.limit() != 10 || b.used != 0 {
+		t.Errorf("a refusal is stored with %+v", b)
+	}
 	plain := budget{work: 1, used: 1}
 	if plain.begin(); !plain.spent() {
 		t.Error("without a claim the tries are forgotten")

@@ -97,6 +97,14 @@ var onceMutants = []mutant{
 		tests: "guard TestRefuse",
 	},
 	{
+		name:  "refusal-is-stored-once",
+		loses: "A declined payment is an error of the database, and a repeat decides it anew.",
+		file:  "guard/once.go",
+		old:   `	s.budget.stores()`,
+		new:   `	s.budget.begun = false`,
+		tests: "guard TestRefusalIsStoredAgain",
+	},
+	{
 		name:  "first-caller-gets-its-own-value",
 		loses: "The first answer and its repeats are different.",
 		file:  "guard/once.go",
