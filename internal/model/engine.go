@@ -26,15 +26,11 @@ var engineActions = []action{
 }
 
 func ask(cfg *Config, s *State, i int) bool {
-	c, p := &s.Callers[i], s.proc(cfg, i)
-	switch {
-	case p.Head == 0:
-		p.Head, c.PC = owner(i), asking
-	case cfg.Refuse:
+	c := &s.Callers[i]
+	if cfg.Refuse && s.proc(cfg, i).Head != 0 {
 		return false
-	default:
-		c.PC = queued
 	}
+	s.enter(cfg, i)
 	if cfg.Weak.SnapshotBeforeGrant {
 		c.Snap = read(s.Row.Version)
 	}
@@ -43,6 +39,19 @@ func ask(cfg *Config, s *State, i int) bool {
 		c.Called = read(s.Row.Version)
 	}
 	return true
+}
+
+// enter makes caller i the head of its process's queue, or puts it there, unless it does not wait.
+func (s *State) enter(cfg *Config, i int) {
+	c, p := &s.Callers[i], s.proc(cfg, i)
+	switch {
+	case p.Head == 0:
+		p.Head, c.PC = owner(i), asking
+	case cfg.Refuse:
+		c.Res, c.PC = engaged, returning
+	default:
+		c.PC = queued
+	}
 }
 
 // beBusyHere is a refusal by the queue of the process: nothing is asked.
@@ -264,7 +273,7 @@ func giveBack(cfg *Config, s *State, i int) bool {
 	case g.Local:
 		g.State = ended
 		s.leave(cfg, i)
-	case j >= 0:
+	case j >= 0 && !s.marks(cfg, i) && !s.marks(cfg, j):
 		s.proc(cfg, i).Head = owner(j)
 		c.PC, c.Handed = returning, true
 		s.lease(j, c.Grant)

@@ -15,6 +15,7 @@ var faultActions = []action{
 	{committing, "the database refuses the COMMIT of %s: deadlock", deadlock},
 	{committing, "the connection of %s breaks, and its COMMIT is lost", cutBefore},
 	{committing, "the connection of %s breaks, and the answer to its COMMIT is lost", cutAfter},
+	{marked, "the connection of %s breaks as it reads the claim", breakMarked},
 	{looked, "the connection of %s breaks", breakOff},
 	{loaded, "the connection of %s breaks", breakOff},
 	{writing, "the connection of %s breaks", breakOff},
@@ -166,6 +167,15 @@ func breakOff(cfg *Config, s *State, i int) bool {
 	}
 	s.Callers[i].Tx = dropped
 	s.Callers[i].fail()
+	return true
+}
+
+// breakMarked is a caller who has no answer from the database, and no lock.
+func breakMarked(cfg *Config, s *State, i int) bool {
+	if !s.spend(cfg, &s.Left.Cut) {
+		return false
+	}
+	s.Callers[i].Res, s.Callers[i].PC = failed, returning
 	return true
 }
 

@@ -11,22 +11,25 @@ type label struct {
 
 // What some actions say that are seen, or not, depending on what they lead to.
 const (
-	queueSays    = "%s wants the lock"
-	giveBackSays = "%s gives the lock back"
-	takeBackSays = "the engine takes the lock back from %s"
-	reclaimSays  = "%s meets a lock of its own process that nobody uses, which is released"
-	beginSays    = "%s begins its transaction"
-	breakSays    = "the connection of %s breaks before its BEGIN is answered"
-	loadSays     = "%s loads the row"
-	sendSays     = "%s sends its write"
-	answerSays   = "the database answers the write of %s"
-	breakOffSays = "the connection of %s breaks"
-	commitSays   = "%s sends COMMIT"
-	executeSays  = "the database executes the COMMIT of %s"
-	giveUpSays   = "%s gives up to find out what became of its COMMIT"
-	findSays     = "%s asks who has the lock"
-	doubtSays    = "%s asks whether it still has the lock"
-	abandonSays  = "%s asks who has the lock, and leaves the lock to expire"
+	queueSays     = "%s wants the lock"
+	giveBackSays  = "%s gives the lock back"
+	takeBackSays  = "the engine takes the lock back from %s"
+	reclaimSays   = "%s meets a lock of its own process that nobody uses, which is released"
+	beginSays     = "%s begins its transaction"
+	breakSays     = "the connection of %s breaks before its BEGIN is answered"
+	loadSays      = "%s loads the row"
+	sendSays      = "%s sends its write"
+	answerSays    = "the database answers the write of %s"
+	breakOffSays  = "the connection of %s breaks"
+	commitSays    = "%s sends COMMIT"
+	executeSays   = "the database executes the COMMIT of %s"
+	giveUpSays    = "%s gives up to find out what became of its COMMIT"
+	findSays      = "%s asks who has the lock"
+	doubtSays     = "%s asks whether it still has the lock"
+	abandonSays   = "%s asks who has the lock, and leaves the lock to expire"
+	breakReadSays = "the connection of %s breaks as it reads the claim"
+	markedSays    = "%s reads the claim, as there is a mark"
+	workSays      = "%s runs the operation and stores its answer"
 )
 
 var labels = map[Sight]label{
@@ -57,16 +60,16 @@ var labels = map[Sight]label{
 	InspectUnheard: {actions: []string{"%s asks who has the lock, and gets no answer", "%s asks whether it still has the lock, and gets no answer", "%s asks who has the lock, gets no answer, and leaves the lock to expire", "%s asks who has the lock, gets no answer before its deadline, and leaves the lock to expire"}},
 
 	Begins:    {actions: []string{beginSays}},
-	BeginLost: {actions: []string{"the database falls silent, and does not answer the BEGIN of %s", breakSays}, idle: at(granted, refused, unknown, resolving, closing)},
+	BeginLost: {actions: []string{"the database falls silent, and does not answer the BEGIN of %s", breakSays, breakReadSays}, idle: at(granted, marked, refused, unknown, resolving, conflicted, closing)},
 	Reads: {
 		actions: []string{beginSays, loadSays, "%s rolls back and reads the row again", "%s looks for the row after the deadlock", "%s looks for a proof of what became of its COMMIT"},
 		fits:    beginsWithIt,
 		idle:    at(loaded, unknown, resolving, conflicted, closing, deadlocked),
 	},
-	ReadLost: {actions: []string{breakOffSays, breakSays, giveUpSays}, idle: at(unknown, resolving, conflicted, closing)},
+	ReadLost: {actions: []string{breakOffSays, breakSays, breakReadSays, giveUpSays}, idle: at(unknown, resolving, conflicted, closing)},
 
-	SendsWrite:   {actions: []string{sendSays}, fits: to(writing)},
-	Writes:       {actions: []string{answerSays}, fits: to(written)},
+	SendsWrite:   {actions: []string{sendSays}, fits: to(writing), idle: claimsAgain},
+	Writes:       {actions: []string{answerSays}, fits: to(written, working)},
 	WriteRefused: {actions: []string{answerSays}, fits: to(refused, conflicted)},
 	Deadlocked:   {actions: []string{"the database ends the transaction of %s: deadlock"}},
 	WriteLost:    {actions: []string{breakOffSays}},
@@ -80,6 +83,13 @@ var labels = map[Sight]label{
 	CommitLost:     {actions: []string{"the connection of %s breaks, and its COMMIT is lost"}},
 	CommitUnheard:  {actions: []string{"the connection of %s breaks, and the answer to its COMMIT is lost"}},
 	Flushed:        {actions: []string{"the database writes its log to the disk, which holds the commit of %s then"}, idle: durable},
+
+	Marked:     {actions: []string{"%s finds a mark that the request is done"}},
+	ReadsClaim: {actions: []string{markedSays}, idle: at(closing)}, // of one that was in the way
+	ClaimTaken: {actions: []string{"%s waits no longer for the transaction that has the claim"}, idle: awaitsClaim},
+	Enters:     {idle: enters},
+	Works:      {actions: []string{workSays}, fits: to(written)},
+	WorkLeft:   {actions: []string{workSays}, fits: to(closing)},
 
 	Killed:  {actions: []string{"the process of %s is killed"}, idle: resting},
 	Crashed: {actions: []string{"the database crashes and starts again"}},
@@ -105,6 +115,8 @@ var unseen = map[string]hidden{
 	loadSays:                                                           func(cfg *Config, before, _ *State, i int) bool { return !cfg.Update || before.useless(i) },
 	doubtSays:                                                          func(_ *Config, before, _ *State, i int) bool { return before.useless(i) },
 	abandonSays:                                                        func(_ *Config, before, _ *State, i int) bool { return before.useless(i) },
+	"the mark expires":                                                 unnoticed,
+	workSays:                                                           func(_ *Config, _, after *State, i int) bool { return after.Callers[i].PC != written }, // a refusal, or its lease has ended
 	giveBackSays:                                                       func(_ *Config, _, after *State, i int) bool { return after.Callers[i].PC != freeing },
 }
 
@@ -184,15 +196,42 @@ func hasVerdict(_ *Config, x Seen, before, _ *State) bool {
 	return verdictNames[before.Callers[x.Who].Pending] == x.Says
 }
 
-// hasReturned: a caller does not learn who has refused it.
+// hasReturned: a caller does not learn which caller of its process has refused it. A repeat
+// shows whose answer it is.
 func hasReturned(_ *Config, x Seen, s *State) bool {
 	c := &s.Callers[x.Who]
-	return c.PC == returned && (resultNames[c.Res] == x.Says || c.Res == engaged && x.Says == resultNames[busy])
+	switch {
+	case c.PC != returned:
+		return false
+	case c.Res == replayed && int(c.Got) != x.Of+1:
+		return false
+	}
+	return resultNames[c.Res] == x.Says || c.Res == engaged && x.Says == resultNames[busy]
 }
 
 // agrees: the servers have what the model has.
-func agrees(_ *Config, x Seen, s *State) bool {
+func agrees(cfg *Config, x Seen, s *State) bool {
+	if cfg.Request && (int(s.Row.Effects) != x.Effects || x.Marked != (s.Mark != 0)) {
+		return false
+	}
 	return int(s.Holder) == x.Holder+1 && int(s.Row.Version) == x.Version
+}
+
+// claimsAgain: MySQL bounds the wait for a claim, and the caller has time for another.
+func claimsAgain(cfg *Config, x Seen, s *State) bool {
+	return cfg.Request && s.Callers[x.Who].PC == writing
+}
+
+// awaitsClaim: a claim is in the way, and the caller has time to wait for it again.
+func awaitsClaim(cfg *Config, x Seen, s *State) bool {
+	return claimsAgain(cfg, x, s) && s.locked(x.Who)
+}
+
+// enters: the operation of a request begins behind its claim, and does not run to store a refusal.
+// It does not know of a crash of the database since then.
+func enters(_ *Config, x Seen, s *State) bool {
+	c := &s.Callers[x.Who]
+	return !c.Refusing && (c.PC == working || c.PC == closing)
 }
 
 // sighted reports whether an action has a label, or may happen unseen.

@@ -38,11 +38,15 @@ func (s *State) marked(cfg *Config, i int) bool {
 	return cfg.elsewhere(i) || cfg.Marks && s.Mark != 0 && !s.Callers[i].Unmarked
 }
 
+// marks reports whether caller i acquires the lock unless there is a mark: such a lock is not
+// handed over in memory, as whoever comes next has to see the mark.
+func (s *State) marks(cfg *Config, i int) bool { return cfg.Marks && !s.Callers[i].Unmarked }
+
 // mark is what ReleaseMarked does beside the release.
 func (s *State) mark(cfg *Config, i int) {
 	c := &s.Callers[i]
 	done := c.Ended == committed || c.Ended == refusedWrite && c.Found.Verdict == saysRepeat
-	if cfg.Marks && done && !c.Unmarked {
+	if done && s.marks(cfg, i) {
 		s.Mark = owner(i)
 	}
 }
@@ -52,6 +56,7 @@ func findMark(cfg *Config, s *State, i int) bool {
 		return false
 	}
 	s.Callers[i].PC = marked
+	s.leave(cfg, i)
 	return true
 }
 
@@ -59,14 +64,15 @@ func findMark(cfg *Config, s *State, i int) bool {
 func readMarked(cfg *Config, s *State, i int) bool {
 	c := &s.Callers[i]
 	if s.Row.Version == 0 && !cfg.Weak.TrustMark {
-		c.Unmarked, c.PC = true, asking
+		c.Unmarked = true
+		s.enter(cfg, i)
 		return true
 	}
 	r := duplicate
 	if c.Got = s.Row.answer(); c.Got != 0 {
 		r = replayed
 	}
-	s.endUnlocked(cfg, i, r)
+	c.Res, c.PC = r, returning
 	return true
 }
 

@@ -48,6 +48,12 @@ const (
 	CommitLost     Sight = "its COMMIT is lost"
 	CommitUnheard  Sight = "gets no answer to its COMMIT"
 	Flushed        Sight = "its commit is on the disk"
+	Marked         Sight = "finds a mark that its request is done"
+	ReadsClaim     Sight = "reads the claim of its request"
+	ClaimTaken     Sight = "waits in vain for the end of the transaction that has its claim"
+	Enters         Sight = "begins its operation"
+	Works          Sight = "has stored its answer"
+	WorkLeft       Sight = "cancels a statement of its operation"
 	Killed         Sight = "its process is killed"
 	Crashed        Sight = "the database crashes"
 	Publishes      Sight = "publishes an event"
@@ -59,10 +65,12 @@ const (
 type Seen struct {
 	What    Sight
 	Who     int    // the caller; of a lock, who asked for it
-	Of      int    // of a release by a caller: who asked for the lock
+	Of      int    // of a release by a caller: who asked for the lock; of a repeat: whose answer it returns
 	Says    string // the verdict of an event, what a Do returns, or who has the lock
 	Holder  int    // of Rests: who asked for the lock that the engine has, -1 for nobody
 	Version int    // of Rests: that of the row
+	Effects int    // of Rests: how often the operation of the request has taken effect
+	Marked  bool   // of Rests: whether the engine has a mark
 }
 
 func (x Seen) String() string {
@@ -72,7 +80,7 @@ func (x Seen) String() string {
 		if x.Holder >= 0 {
 			who = names[x.Holder]
 		}
-		return fmt.Sprintf("the engine has a lock of %s, and the row's version is %d", who, x.Version)
+		return fmt.Sprintf("the engine has a lock of %s, mark: %t, the row's version is %d, effects: %d", who, x.Marked, x.Version, x.Effects)
 	case x.What == Crashed:
 		return string(x.What)
 	case x.Says != "":

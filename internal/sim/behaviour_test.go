@@ -21,22 +21,37 @@ type traced struct {
 	plan
 	cfg *model.Config
 	row string
+	key string // of the lock
+}
+
+// A tracedKind is a workload that the model has a configuration for.
+type tracedKind struct {
+	name, row string
+	cfg       model.Config
 }
 
 // tracedWork are the workloads whose rows the model has.
-var tracedWork = []struct {
-	name, row string
-	cfg       model.Config
-}{
+var tracedWork = []tracedKind{
 	{"insert", "orders/k", model.Config{Keyed: true}},
 	{"insert with a key", "labels/k", model.Config{}},
 	{"update", "stocks/1", model.Config{Update: true, Row: 1}},
 	{"update with a stamp", "wares/1", model.Config{Update: true, Row: 1, Stamp: true}},
 }
 
-func newTraced(seed uint64) traced {
+// tracedRequests are those that serve a request. Its claim is the row that the model has.
+var tracedRequests = []tracedKind{
+	{"once: order", "belay_once/r", model.Config{Request: true, Stamp: true, Marks: true}},
+	{"once: order and decline", "belay_once/r", model.Config{Request: true, Stamp: true, Marks: true, Decline: true}},
+}
+
+// families are what schedules are drawn from: those of one family stay what they are when
+// another one grows.
+var families = map[string][]tracedKind{"rows": tracedWork, "requests": tracedRequests}
+
+func newTraced(family string, seed uint64) traced {
 	r := rand.New(rand.NewPCG(seed, 5))
-	kind := tracedWork[r.IntN(len(tracedWork))]
+	kinds := families[family]
+	kind := kinds[r.IntN(len(kinds))]
 	cfg := kind.cfg
 	p := plan{seed: seed, faults: 1 + r.IntN(5), server: simdb.MariaDB, dialect: "mysql"}
 	if cfg.Postgres = r.IntN(2) == 0; cfg.Postgres {
@@ -45,7 +60,11 @@ func newTraced(seed uint64) traced {
 	if p.knobs.VisibleBeforeDurable = r.IntN(3) == 0; p.knobs.VisibleBeforeDurable {
 		cfg.Budget.Crash = 1
 	}
-	s := spec{work: workloadOf(kind.name), key: "k", wait: time.Hour}
+	s, key := spec{work: workloadOf(kind.name), key: "k", wait: time.Hour}, "k"
+	if cfg.Request {
+		s.request = request{"r", "a"}
+		key = s.lock()
+	}
 	if cfg.Refuse = r.IntN(2) == 0; cfg.Refuse {
 		s.wait = 0
 	}
@@ -56,7 +75,7 @@ func newTraced(seed uint64) traced {
 		p.work[0] = append(p.work[0], []spec{s})
 	}
 	cfg.Name = p.dialect + " " + kind.name
-	return traced{p, &cfg, kind.row}
+	return traced{p, &cfg, kind.row, key}
 }
 
 // A narrow chooser makes those choices of a dice that the model has.
@@ -69,7 +88,7 @@ type narrow struct {
 
 func (n *narrow) next(w *world, calls []*call) choice {
 	if n.tracer == nil {
-		n.tracer = newTracer(w, n.cfg, n.row)
+		n.tracer = newTracer(w, n.traced)
 		w.gate.trace = n.tracer
 	}
 	if len(n.ahead) > 0 {
@@ -111,6 +130,9 @@ func (n *narrow) has(c choice, calls []*call) bool {
 		return len(n.tracer.judging)+len(n.tracer.unsure) == 0
 	case wait:
 		acquires := slices.ContainsFunc(calls, func(x *call) bool { return strings.HasPrefix(x.text, "ACQUIRE") })
+		if n.cfg.Request && !n.cfg.Refuse && len(n.work[0]) > 1 && c.forTime > ttl { // the next of the queue begins to acquire
+			return false
+		}
 		return c.forTime == 0 || len(n.tracer.judging) == 0 && (n.cfg.Refuse || !acquires) && !slices.ContainsFunc(calls, n.reclaims)
 	case cut, cutAnswer, delay, refuse:
 		return n.cuts(c.do, calls[slices.IndexFunc(calls, func(x *call) bool { return x.label() == c.on })])
@@ -120,19 +142,19 @@ func (n *narrow) has(c choice, calls []*call) bool {
 
 // reclaims reports whether a caller releases a lock that it meets: that has an answer.
 func (n *narrow) reclaims(c *call) bool {
-	return c.op != nil && strings.HasPrefix(c.text, "RELEASE") && n.tracer.w.history.grantsOf(c.op)["k"] == nil
+	return c.op != nil && strings.HasPrefix(c.text, "RELEASE") && n.tracer.w.history.grantsOf(c.op)[n.key] == nil
 }
 
 func (n *narrow) cuts(do action, c *call) bool {
 	if expired(c) {
 		return do == cut || do == cutAnswer
 	}
-	switch verb, _, _ := strings.Cut(c.text, " "); verb {
+	switch verbOf(c) {
 	case "ACQUIRE":
 		return n.cfg.Refuse
 	case "RELEASE": // not of a lock that its caller meets
 		return do != delay && !n.reclaims(c)
-	case "RENEW", "INSPECT", "INSERT", "UPDATE":
+	case "RENEW", "INSPECT", "INSERT", "UPDATE", claims, works, stores:
 		return do != delay
 	case "COMMIT":
 		return true
@@ -140,10 +162,9 @@ func (n *narrow) cuts(do action, c *call) bool {
 	return false
 }
 
-// follow runs the schedule of a seed, and follows it through a model that may be weak.
-func follow(t *testing.T, seed uint64, weak model.Weakness) (*tracer, result) {
+// follow runs a schedule, and follows it through a model that may be weak.
+func follow(t *testing.T, p traced, weak model.Weakness) (*tracer, result) {
 	t.Helper()
-	p := newTraced(seed)
 	p.cfg.Weak = weak
 	n := &narrow{dice: newDice(p.plan), traced: p}
 	r := simulate(t, p.plan, n)
@@ -154,28 +175,33 @@ func follow(t *testing.T, seed uint64, weak model.Weakness) (*tracer, result) {
 // take. They are always the same: of others, about one in 5,000 has a step that the model lacks.
 func TestTraces(t *testing.T) {
 	if os.Getenv(envSeed) != "" {
-		tr, r := follow(t, number(envSeed), model.Weakness{})
-		t.Logf("\n%s\n%s\n%v", r.plan, r.text(), tr.err)
+		for _, family := range slices.Sorted(maps.Keys(families)) {
+			tr, r := follow(t, newTraced(family, number(envSeed)), model.Weakness{})
+			t.Logf("\n%s\n%s\n%v", r.plan, r.text(), tr.err)
+		}
 		return
 	}
-	first, count := cmp.Or(number(envTraces), 1), uint64(400)
+	counts := map[string]uint64{"rows": 400, "requests": 200}
 	if os.Getenv(envTime) != "" {
-		count = 6000
+		counts = map[string]uint64{"rows": 6000, "requests": 3000}
 	}
-	covered, others, begun := model.NewCovered(), make(map[string]int), time.Now()
-	seed := first
-	for ; seed < first+count; seed++ {
-		tr, r := follow(t, seed, model.Weakness{})
-		if tr.err != nil || len(r.problems) > 0 {
-			t.Fatalf("seed %d: %v\n%s\n%s\n%s\nagain: make sim SEED=%d", seed, tr.err, strings.Join(r.problems, "\n"), r.plan, r.text(), seed)
-		}
-		covered.Add(tr.trace.Covered)
-		for what, times := range tr.others {
-			others[what] += times
+	covered, others, begun, all := model.NewCovered(), make(map[string]int), time.Now(), 0
+	first := cmp.Or(number(envTraces), 1)
+	for family, count := range counts {
+		for seed := first; seed < first+count; seed++ {
+			tr, r := follow(t, newTraced(family, seed), model.Weakness{})
+			if tr.err != nil || len(r.problems) > 0 {
+				t.Fatalf("%s, seed %d: %v\n%s\n%s\n%s\nagain: make sim SEED=%d", family, seed, tr.err, strings.Join(r.problems, "\n"), r.plan, r.text(), seed)
+			}
+			all++
+			covered.Add(tr.trace.Covered)
+			for what, times := range tr.others {
+				others[what] += times
+			}
 		}
 	}
 	reportCovered(t, covered, others)
-	t.Logf("%d schedules are behaviours of the model, %.0f a second", seed-first, float64(seed-first)/time.Since(begun).Seconds())
+	t.Logf("%d schedules are behaviours of the model, %.0f a second", all, float64(all)/time.Since(begun).Seconds())
 }
 
 // reportCovered says what of the model no schedule has shown, and what the schedules showed of
@@ -199,26 +225,30 @@ func reportCovered(t *testing.T, covered model.Covered, others map[string]int) {
 // what they cannot do.
 func TestTracesBite(t *testing.T) {
 	for _, bite := range []struct {
-		name string
-		weak model.Weakness
+		name, family string
+		weak         model.Weakness
 	}{
-		{"the release of an unknown commit", model.Weakness{ReleaseUnknown: true}},
-		{"a COMMIT without an answer is rolled back", model.Weakness{CutIsRolledBack: true}},
-		{"no question at the release", model.Weakness{NoReleaseQuestion: true}},
-		{"each refused write is a repeat", model.Weakness{JudgeWithoutEvidence: true}},
-		{"an update does not compare versions", model.Weakness{NoVersionCompare: true}},
-		{"a second insert is taken", model.Weakness{NoUniqueIndex: true}},
-		{"the row is not compared", model.Weakness{NoComparison: true}},
+		{"the release of an unknown commit", "rows", model.Weakness{ReleaseUnknown: true}},
+		{"a COMMIT without an answer is rolled back", "rows", model.Weakness{CutIsRolledBack: true}},
+		{"no question at the release", "rows", model.Weakness{NoReleaseQuestion: true}},
+		{"each refused write is a repeat", "rows", model.Weakness{JudgeWithoutEvidence: true}},
+		{"an update does not compare versions", "rows", model.Weakness{NoVersionCompare: true}},
+		{"a second insert is taken", "rows", model.Weakness{NoUniqueIndex: true}},
+		{"the row is not compared", "rows", model.Weakness{NoComparison: true}},
+		{"the operation runs before its claim", "requests", model.Weakness{ClaimLast: true}},
+		{"a refusal keeps what was written", "requests", model.Weakness{KeepRefused: true}},
+		{"a second claim is taken", "requests", model.Weakness{NoUniqueIndex: true}},
+		{"a refused claim is a repeat, whatever was seen", "requests", model.Weakness{JudgeWithoutEvidence: true}},
 	} {
-		t.Run(bite.name, func(t *testing.T) { caught(t, bite.weak) })
+		t.Run(bite.name, func(t *testing.T) { caught(t, bite.family, bite.weak) })
 	}
 }
 
-func caught(t *testing.T, weak model.Weakness) {
+func caught(t *testing.T, family string, weak model.Weakness) {
 	t.Helper()
 	const most = 500
 	for seed := range uint64(most) {
-		if tr, _ := follow(t, seed+1, weak); tr.err != nil {
+		if tr, _ := follow(t, newTraced(family, seed+1), weak); tr.err != nil {
 			what, _, _ := strings.Cut(fmt.Sprint(tr.err), "\n")
 			t.Logf("after %d schedules: %s", seed+1, what)
 			return

@@ -139,21 +139,24 @@
 // # The model
 //
 // TestTraces follows schedules through package model. Two or three callers do the same on one
-// key, and what fails is what the model has. A tracer names each step that a gate shows: what
+// key, or serve one request by Once, which gets an answer or a refusal. What fails is what the model
+// has. A tracer names each step that a gate shows: what
 // is sent, executed and answered, what is lost, what callers and the monitor are told. The
 // model keeps the states that it may be in. A step that none of them can take is a difference
 // between model and code, and docs/guarantees.md says which of them is wrong. TestTracesBite
 // shows that a model with a weakness is caught.
 //
-//	make sim                     # follows 6,000 schedules, always the same
-//	make sim BELAY_TRACES=20000  # follows 6,000 others
-//	make sim SEED=1234           # tells the trace of one schedule, too
+//	make sim                     # follows 6,000 schedules of rows and 3,000 of requests, always the same
+//	make sim BELAY_TRACES=20000  # follows as many others
+//	make sim SEED=1234           # tells the trace of one schedule of each kind, too
 //
-// Of others, about one in 5,000 has a step that the model lacks: it is to be mended then. It prints
-// actions of the model that no schedule took, and steps of the code that are no
-// action. Left out are requests, crews, several keys, DBOnly, strangers, an acquire that is made
-// again because it was not answered, a crash or a pause while evidence is collected, and a crash
-// while the outcome of a COMMIT is looked into.
+// Of others, about one in 5,000 of rows and one in 1,000 of requests has a step that the model lacks: it is to be
+// mended then. It prints actions of the model that no schedule took, and steps of the code that are no
+// action. For 22 actions nothing is looked at: those of crews and DBOnly, of strangers, of purges, of a second key, and
+// of a row that is another request's.
+// Left out are also For, an acquire that is made
+// again because it was not answered, a crash or a pause while evidence is collected, a read of a claim
+// that is cut, and a crash while the outcome of a COMMIT is looked into.
 //
 // # More
 //

@@ -177,6 +177,7 @@ func requests() []*workload {
 		{name: "request: raw", own: []string{"orders", "labels"}, serves: true, run: raw},
 		onceOne("once: take", named, take, nil),
 		onceOne("once: order", workload{own: orders}, order, nil),
+		onceOne("once: order and decline", workload{own: orders}, order, always),
 		onceOne("once: transfer", workload{rows: accounts, other: accounts, named: true}, between, nil),
 		onceOne("once: take or refusal", pickyOnce, take, nil),
 		onceOne("once: panic", panicsOnce, take, nil),

@@ -23,15 +23,15 @@ func (t *tracer) statement(c *call, do action) {
 	}
 	t.conns[c.conn] = c.op
 	who := c.op.caller()
-	switch verb, _, _ := strings.Cut(c.text, " "); {
-	case t.broken[c.conn]:
+	switch verb := verbOf(c); {
+	case t.reads(c.conn, verb), t.broken[c.conn]:
 	case c.text == "COMMIT":
 		t.commit(c.conn, who, do)
 	case do != run:
 		t.unanswered(c)
 	case verb == "START": // on PostgreSQL it is the first read that counts
 		t.see(model.Begins, who)
-	case verb != "SELECT" && verb != "INSERT" && verb != "UPDATE":
+	case !slices.Contains([]string{"SELECT", "INSERT", "UPDATE", claims, works, stores, record}, verb):
 		t.others[verb]++
 	}
 }
@@ -58,12 +58,12 @@ func (t *tracer) commit(conn string, who int, do action) {
 // unanswered takes in a statement without an answer.
 func (t *tracer) unanswered(c *call) {
 	who := c.op.caller()
-	switch verb, _, _ := strings.Cut(c.text, " "); verb {
-	case "CONNECT", "START", "BEGIN":
+	switch verbOf(c) {
+	case "CONNECT", "START", "BEGIN", opens:
 		t.see(model.BeginLost, who)
-	case "INSERT", "UPDATE":
+	case "INSERT", "UPDATE", claims, works, stores, bounds:
 		t.see(model.WriteLost, who)
-	case "SELECT":
+	case "SELECT", record:
 		t.see(model.ReadLost, who)
 	}
 }
@@ -75,11 +75,65 @@ func (t *tracer) lost(c *call) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if strings.HasPrefix(c.text, "INSERT") || strings.HasPrefix(c.text, "UPDATE") {
+	switch verbOf(c) {
+	case "INSERT", "UPDATE", claims:
 		t.see(model.WriteLeft, c.op.caller())
-		return
+	case works, stores:
+		t.see(model.WorkLeft, c.op.caller())
+	default:
+		t.unanswered(c)
 	}
-	t.unanswered(c)
+}
+
+// What statements of an operation that serves a request are, in place of their verbs.
+const (
+	claims = "CLAIM"  // inserts the claim
+	works  = "WORK"   // is a part of the operation
+	stores = "ANSWER" // stores its answer
+	record = "RECORD" // reads a claim, outside of an attempt
+	opens  = "OPEN"   // begins a transaction for that, on MySQL
+	bounds = "BOUND"  // bounds the wait for a claim, on PostgreSQL
+)
+
+// verbOf names what a call does.
+func verbOf(c *call) string {
+	if c.db == nil {
+		verb, _, _ := strings.Cut(c.text, " ")
+		return verb
+	}
+	return verbIn(c.sql, c.op != nil && c.op.work.serves)
+}
+
+func verbIn(sql string, serves bool) string {
+	verb, _, _ := strings.Cut(sql, " ")
+	switch has := func(part string) bool { return strings.Contains(sql, part) }; {
+	case !serves:
+	case has("LEFT JOIN belay_answer"):
+		return record
+	case sql == "START TRANSACTION":
+		return opens
+	case has("INSERT INTO `belay_once`"), has(`INSERT INTO "belay_once"`):
+		return claims
+	case has("INSERT INTO belay_answer"):
+		return stores
+	case verb == "INSERT":
+		return works
+	case has("SET LOCAL"):
+		return bounds
+	}
+	return verb
+}
+
+// reads notes what a connection is used for, and reports whether that is to read a claim outside of
+// an attempt.
+func (t *tracer) reads(conn, verb string) bool {
+	switch verb {
+	case record, opens:
+		t.readers[conn] = true
+	case "START", "BEGIN":
+		t.readers[conn] = false
+	}
+	return t.readers[conn]
 }
 
 // answered takes in the answer of the database to a statement.
@@ -91,9 +145,9 @@ func (t *tracer) answered(conn string, sql string, affected int64, err error) {
 		return
 	}
 	begins, who := false, o.caller()
-	verb, _, _ := strings.Cut(sql, " ")
+	verb := verbIn(sql, o.work.serves)
 	switch verb {
-	case "START", "BEGIN":
+	case "START", "BEGIN", opens:
 		begins = true
 	case "SELECT":
 		begins = t.broken[conn] // perhaps: the server may have begun when it crashed
@@ -102,12 +156,26 @@ func (t *tracer) answered(conn string, sql string, affected int64, err error) {
 	case begins && err != nil:
 		t.see(model.BeginLost, who)
 	case t.broken[conn]:
+	case verb == record && err == nil:
+		t.see(model.ReadsClaim, who)
+	case t.readers[conn]:
 	case verb == "COMMIT":
 		t.commitAnswered(conn, who, err)
 	case verb == "SELECT" && !slices.ContainsFunc(questions, func(part string) bool { return strings.Contains(sql, part) }):
 		t.see(model.Reads, who)
-	case verb == "INSERT", verb == "UPDATE":
+	case verb == "INSERT", verb == "UPDATE", verb == claims:
 		t.writeAnswered(who, affected, err)
+	case verb == stores && err == nil:
+		t.see(model.Works, who)
+	case verb == works, verb == stores:
+		t.workFailed(who, err)
+	}
+}
+
+// workFailed takes in an error of a statement of an operation that serves a request.
+func (t *tracer) workFailed(who int, err error) {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		t.see(model.WorkLeft, who)
 	}
 }
 
@@ -128,6 +196,8 @@ func (t *tracer) writeAnswered(who int, affected int64, err error) {
 		t.see(model.WriteLeft, who)
 	case err != nil && deadlock(err):
 		t.see(model.Deadlocked, who)
+	case err != nil && timedOut(err):
+		t.see(model.ClaimTaken, who)
 	case err != nil || affected == 0:
 		t.judging[who] = true
 		t.see(model.WriteRefused, who)
@@ -138,6 +208,11 @@ func (t *tracer) writeAnswered(who int, affected int64, err error) {
 
 func deadlock(err error) bool {
 	return strings.Contains(err.Error(), "1213") || strings.Contains(err.Error(), "40P01")
+}
+
+// timedOut reports whether a statement has waited for a row for as long as it may.
+func timedOut(err error) bool {
+	return strings.Contains(err.Error(), "1205") || strings.Contains(err.Error(), "55P03")
 }
 
 // Answered makes dbGate a witness.

@@ -9,11 +9,11 @@ import (
 
 // holder is who has the lock of an operation, as a story says it.
 func (t *tracer) holder(o *op) string {
-	owner := t.w.server.state.held[o.key].owner
+	owner := t.w.server.state.held[t.key].owner
 	switch {
 	case owner == "":
 		return "nobody has"
-	case t.w.history.grantsOf(o)[o.key] != nil && t.w.history.grantsOf(o)[o.key].owner == owner:
+	case t.w.history.grantsOf(o)[t.key] != nil && t.w.history.grantsOf(o)[t.key].owner == owner:
 		return "it has"
 	}
 	return "another has"
@@ -28,6 +28,9 @@ func (t *tracer) acquired(c *call, do action) {
 		t.deadlines[r.Owner] = c.at.Add(localTTL)
 	case granted:
 		t.see(model.GrantUnheard, who)
+	case do == run && errors.Is(c.err, lockengine.ErrMarked):
+		t.judging[who] = true
+		t.see(model.Marked, who)
 	case do == run:
 		t.see(model.Held, who)
 	default:

@@ -9,6 +9,7 @@ import (
 
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/internal/dbtx"
 	"github.com/belaygo/belay/internal/model"
 	"github.com/belaygo/belay/notify"
 )
@@ -19,12 +20,14 @@ import (
 type tracer struct {
 	w     *world
 	trace *model.Trace
-	row   string
+	row   string // its name
+	key   string // of the lock
 
 	mu        sync.Mutex
 	err       error                // the first step that the model cannot take
 	deadlines map[string]time.Time // until when a Locker relies on its grant, by owner
 	conns     map[string]*op       // who used a connection last
+	readers   map[string]bool      // connections that have read a claim outside of an attempt
 	broken    map[string]bool      // connections that a crash of the database has ended
 	commits   map[string]bool      // connections that wait for the answer to a COMMIT
 	judging   map[int]bool         // callers who collect evidence, until they return
@@ -33,9 +36,9 @@ type tracer struct {
 	others    map[string]int       // statements that stand for nothing in the model
 }
 
-func newTracer(w *world, cfg *model.Config, row string) *tracer {
+func newTracer(w *world, p traced) *tracer {
 	return &tracer{
-		w: w, trace: model.NewTrace(cfg), row: row, deadlines: make(map[string]time.Time),
+		w: w, trace: model.NewTrace(p.cfg), row: p.row, key: p.key, readers: make(map[string]bool), deadlines: make(map[string]time.Time),
 		conns: make(map[string]*op), broken: make(map[string]bool), commits: make(map[string]bool), judging: make(map[int]bool), unsure: make(map[int]bool), others: make(map[string]int),
 	}
 }
@@ -99,14 +102,13 @@ func (t *tracer) arrived(c *call) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	verb, _, _ := strings.Cut(c.text, " ")
-	if c.op == nil || t.broken[c.conn] {
+	if c.op == nil || t.broken[c.conn] || t.readers[c.conn] {
 		return
 	}
-	switch verb {
+	switch verbOf(c) {
 	case "RELEASE":
 		t.see(model.SendsRelease, c.op.caller())
-	case "INSERT", "UPDATE":
+	case "INSERT", "UPDATE", claims:
 		t.see(model.SendsWrite, c.op.caller())
 	case "COMMIT":
 		t.commits[c.conn] = true
@@ -129,6 +131,8 @@ func (t *tracer) decided(c *call, do action) {
 	switch {
 	case c.text == queue && do == run:
 		t.see(model.Queues, c.op.caller())
+	case c.text == enters && do == run:
+		t.see(model.Enters, c.op.caller())
 	case verb == "ACQUIRE":
 		t.acquired(c, do)
 	case verb == "RENEW":
@@ -237,7 +241,12 @@ func (t *tracer) returned(o *op) {
 	defer t.mu.Unlock()
 	delete(t.judging, o.caller())
 	delete(t.unsure, o.caller())
-	t.take(model.Seen{What: model.Returns, Who: o.caller(), Says: answerOf(o.err)})
+	x := model.Seen{What: model.Returns, Who: o.caller(), Says: answerOf(o.err)}
+	if o.err == nil && o.answer.Replayed {
+		x.Says = "the stored answer"
+		x.Of = slices.Index(callersOf, o.answer.Value.By)
+	}
+	t.take(x)
 }
 
 // rests compares what the servers have with what the model has.
@@ -251,10 +260,24 @@ func (t *tracer) rests() {
 		return
 	}
 	x := model.Seen{What: model.Rests, Holder: -1, Version: int(t.w.history.last[t.row].version)}
-	if owner := t.w.server.state.held["k"].owner; owner != "" {
+	if owner := t.w.server.state.held[t.key].owner; owner != "" {
 		x.Holder = t.callerOf(owner)
 	}
+	if t.w.serves {
+		x.Version, x.Effects = t.w.served()
+		x.Marked = time.Now().Before(t.w.server.state.marks[t.key])
+	}
 	t.take(x)
+}
+
+// served returns how many claims there are, and how many effects of operations that serve a request.
+func (w *world) served() (claims, effects int) {
+	for _, l := range w.history.lives {
+		if l.ended == 0 {
+			claims++
+		}
+	}
+	return claims, len(w.db.Rows("orders"))
 }
 
 // answerOf names what a Do returned as the model does.
@@ -273,6 +296,8 @@ func answerOf(err error) string {
 		return "ErrStale"
 	case errors.Is(err, guard.ErrUnavailable):
 		return "ErrUnavailable"
+	case errors.Is(err, dbtx.ErrClaimed):
+		return "ErrBusy: another transaction has the request"
 	case errors.Is(err, guard.ErrBusy) && conflict:
 		return "ErrBusy: other callers were faster"
 	case errors.Is(err, guard.ErrBusy):
