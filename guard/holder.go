@@ -80,5 +80,5 @@ func (s *keySet) findLoss(h *hold) notify.Loss {
 	if who, _ := s.inspect(h); who == notify.HolderNone || who == notify.HolderOther {
 		return notify.LossGone
 	}
-	return ""
+	return lossOf(h.lease.Err()) // it may have ended while nobody answered
 }

@@ -184,6 +184,41 @@ func TestUnknownCommitWithoutTheLock(t *testing.T) {
 	}
 }
 
+// losing is an engine that loses a lock when it is asked who has it, and does not answer.
+type losing struct {
+	lockengine.Engine
+	lose func()
+}
+
+func (l losing) Inspect(context.Context, string) (lockengine.Holder, error) {
+	l.lose()
+	return lockengine.Holder{}, lockengine.ErrNoAnswer
+}
+
+// TestLossWhileNobodyAnswers: after a COMMIT of unknown outcome the event says that the lease has
+// ended, also if it did so while nobody answered who has the lock.
+func TestLossWhileNobodyAnswers(t *testing.T) {
+	e, k := linked(t)
+	var nested *lock.Lease // of the operation's
+	locker, err := lock.New(losing{e.Engine(), func() {
+		e.Forget("k")
+		testwait.Until(t, "the lease has ended", func() bool { return nested.Err() != nil })
+	}}, lock.Config{TTL: 300 * time.Millisecond})
+	wantNil(t, err)
+	g, err := guard.New(e.open(), locker, guard.Config{Service: "short", Publisher: &e.Events})
+	wantNil(t, err)
+	defer func() { wantNil(t, errors.Join(g.Close(bg), locker.Close(bg))) }()
+	wantIs(t, g.Do(bg, "k", func(ctx context.Context, tx *gorm.DB) (err error) {
+		nested, err = locker.TryAcquire(ctx, "k")
+		wantNil(t, err)
+		k.After.Store(true)
+		return guard.Insert(&Label{Code: "a"}).Run(ctx, tx)
+	}), guard.ErrUnknown)
+	if ev := e.wantEvent(notify.VerdictLost, notify.OutcomeUnknown, "k"); ev.Loss != notify.LossGone {
+		t.Errorf("loss is %q, want gone", ev.Loss)
+	}
+}
+
 // TestUnknownCommitLikeAnother: the next holder has written just what this one was
 // about to commit. Only the lock knows that it was another.
 func TestUnknownCommitLikeAnother(t *testing.T) {

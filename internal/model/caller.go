@@ -9,7 +9,6 @@ var callerActions = []action{
 	{doubting, "%s asks whether it still has the lock, and gets no answer", unheard(doubt)},
 	{giving, "%s asks who has the lock, and leaves the lock to expire", heard(abandon)},
 	{giving, "%s asks who has the lock, gets no answer, and leaves the lock to expire", unheard(abandon)},
-	{giving, "%s asks who has the lock, gets no answer before its deadline, and leaves the lock to expire", abandonLate},
 	{reporting, "%s publishes an event", publish},
 }
 
@@ -198,18 +197,6 @@ func abandon(cfg *Config, s *State, i int, h holder) {
 	case cfg.Weak.OpenUnknown:
 		s.leave(cfg, i)
 	}
-}
-
-// abandonLate is abandon of a caller whose lease ends while it waits for an answer, and which
-// does not look at it again.
-func abandonLate(cfg *Config, s *State, i int) bool {
-	if !s.askable(cfg, i) || !s.useless(i) || !s.spend(cfg, &s.Left.Mute) {
-		return false
-	}
-	s.Callers[i].AskUnheard = true
-	abandon(cfg, s, i, notAsked)
-	s.Callers[i].Pending = saysUnknown
-	return true
 }
 
 func publish(cfg *Config, s *State, i int) bool {

@@ -57,7 +57,7 @@ var labels = map[Sight]label{
 	OrphanUnheard:  {idle: anywhen},
 
 	Inspected:      {actions: []string{findSays, doubtSays, abandonSays}, fits: showsHolder},
-	InspectUnheard: {actions: []string{"%s asks who has the lock, and gets no answer", "%s asks whether it still has the lock, and gets no answer", "%s asks who has the lock, gets no answer, and leaves the lock to expire", "%s asks who has the lock, gets no answer before its deadline, and leaves the lock to expire"}},
+	InspectUnheard: {actions: []string{"%s asks who has the lock, and gets no answer", "%s asks whether it still has the lock, and gets no answer", "%s asks who has the lock, gets no answer, and leaves the lock to expire"}},
 
 	Begins:    {actions: []string{beginSays}},
 	BeginLost: {actions: []string{"the database falls silent, and does not answer the BEGIN of %s", breakSays, breakReadSays}, idle: at(granted, marked, refused, unknown, resolving, conflicted, closing)},

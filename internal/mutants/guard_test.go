@@ -265,6 +265,14 @@ var guardMutants = []mutant{
 		tests: "guard TestUnknownCommit",
 	},
 	{
+		name:  "lease-is-looked-at-once",
+		loses: "A lease that ends while nobody answers is reported as a COMMIT of unknown outcome alone.",
+		file:  "guard/holder.go",
+		old:   `	return lossOf(h.lease.Err()) // it may have ended while nobody answered`,
+		new:   `	return ""`,
+		tests: "guard TestLossWhileNobodyAnswers",
+	},
+	{
 		name:  "unknown-commit-is-not-told",
 		loses: "Nobody learns that it is not known whether an operation took effect.",
 		file:  "guard/finish.go",
