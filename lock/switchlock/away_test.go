@@ -149,7 +149,7 @@ func TestHeldLockMovesAmongManyCallers(t *testing.T) {
 				s := &store{record: recordOf(names[0], names[0], 1, true)}
 				cfg := switchlock.Config{Source: s, First: "a", Engines: map[string]lockengine.Engine{"a": a, "b": b}}
 				holder := open(t, cfg)
-				locker, err := lock.New(holder, lock.Config{TTL: 10 * time.Second})
+				locker, err := lock.New(holder, lock.Config{TTL: 3 * time.Second})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -164,7 +164,7 @@ func TestHeldLockMovesAmongManyCallers(t *testing.T) {
 				var wg sync.WaitGroup
 				for i := range 16 { // processes
 					other := open(t, cfg)
-					l, err := lock.New(other, lock.Config{TTL: 10 * time.Second})
+					l, err := lock.New(other, lock.Config{TTL: 3 * time.Second})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -176,7 +176,7 @@ func TestHeldLockMovesAmongManyCallers(t *testing.T) {
 						}
 					})
 				}
-				<-time.After(30 * time.Second)
+				<-time.After(9 * time.Second) // three times the TTL
 				if err := lease.Err(); err != nil {
 					t.Errorf("lost though both engines work: %v", err)
 				}
