@@ -1,0 +1,5 @@
+//go:build !race
+
+package switchlock
+
+const raced = false

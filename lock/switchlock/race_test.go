@@ -1,0 +1,6 @@
+//go:build race
+
+package switchlock
+
+// raced reports whether the race detector multiplies what computes.
+const raced = true
