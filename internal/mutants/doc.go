@@ -14,6 +14,14 @@
 // checks that each promise of docs/guarantees.md has a mutant, and TestFaults that those of
 // docs/faults.md are in the table.
 //
+// TestWorth prints what each test is worth, and what it takes: the mutants for which it alone is
+// named, those that it shares, the faults and promises that name it, and its seconds. At the end
+// are those that take two seconds or more and that nothing names. They may be worth something: the table has
+// no mutant for what many tests notice.
+//
+//	go test -json -race -p 1 ./guard >/tmp/guard.json     # with servers that are up
+//	BELAY_WORTH='/tmp/*.json' go test -run TestWorth -v ./internal/mutants
+//
 // First, each group of tests must pass without a mutant. A mutant that does not compile is
 // an error of the table. So is a panic, or a test that does not end in time, unless the
 // mutant says that it is expected.
