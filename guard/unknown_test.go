@@ -203,7 +203,7 @@ func TestLossWhileNobodyAnswers(t *testing.T) {
 	locker, err := lock.New(losing{e.Engine(), func() {
 		e.Forget("k")
 		testwait.Until(t, "the lease has ended", func() bool { return nested.Err() != nil })
-	}}, lock.Config{TTL: 300 * time.Millisecond})
+	}}, lock.Config{TTL: 3 * time.Second})
 	wantNil(t, err)
 	g, err := guard.New(e.open(), locker, guard.Config{Service: "short", Publisher: &e.Events})
 	wantNil(t, err)
