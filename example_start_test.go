@@ -53,7 +53,7 @@ func payments(g *guard.Guard, user func(*http.Request) (string, error)) (http.Ha
 // pay is the handler. Its writes and its answer are committed together.
 func pay(w http.ResponseWriter, r *http.Request) {
 	p := Payment{Cents: 1900}
-	if err := httpguard.Tx(r.Context()).Create(&p).Error; err != nil {
+	if err := guard.Tx(r.Context()).Create(&p).Error; err != nil {
 		httpguard.Error(w, err) // and the transaction is rolled back: a repeat runs pay again
 		return
 	}

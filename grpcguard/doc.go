@@ -16,9 +16,9 @@
 //		return err
 //	}
 //
-// In the handler, [Tx] is the transaction. Effects elsewhere, such as a call of a payment
+// In the handler, [guard.Tx] is the transaction. Effects elsewhere, such as a call of a payment
 // provider, happen at least once: give the provider a stable id, by once.Request.Downstream
-// of [Request].
+// of [guard.Request].
 //
 // # What happens to an answer
 //

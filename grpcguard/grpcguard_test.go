@@ -130,7 +130,7 @@ func (b *bank) serve(h handler) {
 // withdraw takes the cents and answers with what is left.
 func withdraw(ctx context.Context, cents int64) (proto.Message, error) {
 	a := Account{ID: 7}
-	err := guard.Update(&a, func(a *Account) error { a.Cents -= cents; return nil }).Run(ctx, grpcguard.Tx(ctx))
+	err := guard.Update(&a, func(a *Account) error { a.Cents -= cents; return nil }).Run(ctx, guard.Tx(ctx))
 	return wrapperspb.Int64(a.Cents), err
 }
 
@@ -387,8 +387,8 @@ func TestOtherCallsPass(t *testing.T) {
 	b := newBank(t)
 	b.cfg.Optional = true
 	b.serve(func(ctx context.Context, _ int64) (proto.Message, error) {
-		_, guarded := grpcguard.Request(ctx)
-		if guarded || grpcguard.Tx(ctx) != nil {
+		_, guarded := guard.Request(ctx)
+		if guarded || guard.Tx(ctx) != nil {
 			return wrapperspb.Int64(1), nil
 		}
 		return wrapperspb.Int64(2), nil

@@ -75,8 +75,8 @@ func (c *served) serve(ctx context.Context, keys []string, req any) (proto.Messa
 	}
 	work, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.Timeout)
 	defer cancel()
-	got, err := guard.Once(work, c.guard, c.request, func(ctx context.Context, tx *gorm.DB) (proto.Message, error) {
-		return c.run(ctx, tx, req)
+	got, err := guard.Once(work, c.guard, c.request, func(ctx context.Context, _ *gorm.DB) (proto.Message, error) {
+		return c.run(ctx, req)
 	}, opts...)
 	if c.stream != nil && (err == nil && !got.Replayed || c.isHandlers(err)) {
 		c.stream.release()
@@ -126,13 +126,13 @@ func (c *served) read(ctx context.Context, keys []string, message proto.Message)
 }
 
 // run has the handler answer.
-func (c *served) run(ctx context.Context, tx *gorm.DB, req any) (proto.Message, error) {
+func (c *served) run(ctx context.Context, req any) (proto.Message, error) {
 	c.after, c.stream = nil, nil
 	if outer := grpc.ServerTransportStreamFromContext(ctx); outer != nil {
 		c.stream = &stream{ServerTransportStream: outer}
 		ctx = grpc.NewContextWithServerTransportStream(ctx, c.stream)
 	}
-	answer, err := c.next(context.WithValue(ctx, servedKey{}, &serving{c, tx}), req)
+	answer, err := c.next(context.WithValue(ctx, servedKey{}, c), req)
 	if err != nil {
 		c.failed = &handlerError{err}
 		return nil, c.failed
@@ -156,35 +156,11 @@ func (c *served) isHandlers(err error) bool {
 // servedKey is the key of the call in a handler's context.
 type servedKey struct{}
 
-type serving struct {
-	*served
-	tx *gorm.DB
-}
-
-// Tx returns the transaction in which a call is served, or nil outside of a guarded call's
-// handler. ctx is the handler's, or derived from it.
-func Tx(ctx context.Context) *gorm.DB {
-	if s, ok := ctx.Value(servedKey{}).(*serving); ok {
-		return s.tx.WithContext(ctx)
-	}
-	return nil
-}
-
-// Request returns the request that a handler serves, for its Downstream ids. It reports
-// false outside of a guarded call's handler.
-func Request(ctx context.Context) (once.Request, bool) {
-	s, ok := ctx.Value(servedKey{}).(*serving)
-	if !ok {
-		return once.Request{}, false
-	}
-	return s.request, true
-}
-
 // AfterCommit makes f run when the call's transaction is known to be committed, before the
 // answer is sent. Functions run in the order of the calls. f does not run for repeats, nor if
 // the process dies before. Outside of a guarded call's handler AfterCommit does nothing.
 func AfterCommit(ctx context.Context, f func()) {
-	if s, ok := ctx.Value(servedKey{}).(*serving); ok {
-		s.after = append(s.after, f)
+	if c, ok := ctx.Value(servedKey{}).(*served); ok {
+		c.after = append(c.after, f)
 	}
 }

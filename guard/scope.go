@@ -1,6 +1,35 @@
 package guard
 
-import "context"
+import (
+	"context"
+
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/internal/dbtx"
+	"github.com/belaygo/belay/once"
+)
+
+// Tx returns the transaction of the operation that ctx comes from, whatever began it: Do, Once, a
+// middleware, a consumer. Its statements have ctx. Elsewhere it returns nil. SQL returns the same
+// transaction for statements in SQL.
+func Tx(ctx context.Context) *gorm.DB {
+	t := dbtx.FromContext(ctx)
+	if t == nil {
+		return nil
+	}
+	return t.DB().WithContext(ctx)
+}
+
+// Request returns the request that the operation of ctx serves, for its Downstream ids: that of
+// For, of Once, or of a middleware or a consumer. It reports false for an operation that serves
+// none, and outside of operations.
+func Request(ctx context.Context) (once.Request, bool) {
+	s, ok := ctx.Value(scopeKey{}).(scope)
+	if !ok || s.origin == nil || s.origin.request == nil {
+		return once.Request{}, false
+	}
+	return s.origin.request.request, true
+}
 
 // scopeKey asks a context for the scope that it belongs to.
 type scopeKey struct{}

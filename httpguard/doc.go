@@ -17,10 +17,10 @@
 //	}
 //	mux.Handle("POST /payments", guarded(http.HandlerFunc(pay)))
 //
-// In the handler, [Tx] is the transaction:
+// In the handler, [guard.Tx] is the transaction:
 //
 //	func pay(w http.ResponseWriter, r *http.Request) {
-//		if err := httpguard.Tx(r.Context()).Create(&payment).Error; err != nil {
+//		if err := guard.Tx(r.Context()).Create(&payment).Error; err != nil {
 //			http.Error(w, "try again later", http.StatusServiceUnavailable)
 //			return
 //		}
@@ -28,7 +28,7 @@
 //	}
 //
 // Effects elsewhere, such as a call of a payment provider, happen at least once: give the
-// provider a stable id, by once.Request.Downstream.
+// provider a stable id, by once.Request.Downstream of [guard.Request].
 //
 // # What happens to an answer
 //

@@ -131,15 +131,10 @@ func (e *exchange) read() (keys []string, err error) {
 // exchangeKey is the key of the exchange in a handler's context.
 type exchangeKey struct{}
 
-type serving struct {
-	*exchange
-	tx *gorm.DB
-}
-
 // run has the handler answer.
-func (e *exchange) run(ctx context.Context, tx *gorm.DB) (answer, error) {
+func (e *exchange) run(ctx context.Context, _ *gorm.DB) (answer, error) {
 	e.rec, e.told, e.after = newRecorder(e.w.Header(), e.cfg.MaxAnswer), 0, nil
-	r := e.copy(context.WithValue(ctx, exchangeKey{}, &serving{e, tx}))
+	r := e.copy(context.WithValue(ctx, exchangeKey{}, e))
 	e.next.ServeHTTP(e.rec, r)
 	if err := e.rec.finish(r.Method); err != nil {
 		return answer{}, err
@@ -158,20 +153,11 @@ func (e *exchange) run(ctx context.Context, tx *gorm.DB) (answer, error) {
 	return answer{}, errFailed
 }
 
-// Tx returns the transaction in which a request is served, nil outside of a handler that a
-// Guard calls. ctx is the request's, or derived from it.
-func Tx(ctx context.Context) *gorm.DB {
-	if s, ok := ctx.Value(exchangeKey{}).(*serving); ok {
-		return s.tx.WithContext(ctx)
-	}
-	return nil
-}
-
 // Decide sets the decision about the answer, whatever its status. It does nothing outside
 // of a handler that a Guard calls.
 func Decide(ctx context.Context, d Decision) {
-	if s, ok := ctx.Value(exchangeKey{}).(*serving); ok {
-		s.told = d
+	if e, ok := ctx.Value(exchangeKey{}).(*exchange); ok {
+		e.told = d
 	}
 }
 
@@ -181,17 +167,7 @@ func Decide(ctx context.Context, d Decision) {
 // is sent after f. f is not called again for repeats, nor if the process dies before. Outside of
 // a handler that a Guard calls, AfterCommit does nothing.
 func AfterCommit(ctx context.Context, f func()) {
-	if s, ok := ctx.Value(exchangeKey{}).(*serving); ok {
-		s.after = append(s.after, f)
+	if e, ok := ctx.Value(exchangeKey{}).(*exchange); ok {
+		e.after = append(e.after, f)
 	}
-}
-
-// Request returns the request that a handler serves, for its Downstream ids. It reports
-// false outside of a handler that a Guard calls.
-func Request(ctx context.Context) (once.Request, bool) {
-	s, ok := ctx.Value(exchangeKey{}).(*serving)
-	if !ok {
-		return once.Request{}, false
-	}
-	return s.request, true
 }

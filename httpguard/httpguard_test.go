@@ -86,7 +86,7 @@ func (s *site) serve(handler http.HandlerFunc) *httptest.Server {
 // charge takes a cent and says so.
 func (s *site) charge(w http.ResponseWriter, r *http.Request) {
 	a := Account{ID: 7}
-	err := guard.Update(&a, func(a *Account) error { a.Cents--; return nil }).Run(r.Context(), httpguard.Tx(r.Context()))
+	err := guard.Update(&a, func(a *Account) error { a.Cents--; return nil }).Run(r.Context(), guard.Tx(r.Context()))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
@@ -249,12 +249,12 @@ func TestPasses(t *testing.T) {
 	s := newSite(t)
 	s.cfg.Optional = true
 	server := s.serve(func(w http.ResponseWriter, r *http.Request) {
-		if httpguard.Tx(r.Context()) != nil {
+		if guard.Tx(r.Context()) != nil {
 			t.Error("there is a transaction")
 		}
 		httpguard.Decide(r.Context(), httpguard.Done)
 		httpguard.AfterCommit(r.Context(), func() { t.Error("it is called") })
-		if _, ok := httpguard.Request(r.Context()); ok {
+		if _, ok := guard.Request(r.Context()); ok {
 			t.Error("there is a request")
 		}
 	})
@@ -292,7 +292,7 @@ func TestDecisions(t *testing.T) {
 					httpguard.Decide(r.Context(), tt.decision)
 				}
 				a := Account{ID: 7}
-				testdb.WantNil(t, guard.Update(&a, func(a *Account) error { a.Cents--; return nil }).Run(r.Context(), httpguard.Tx(r.Context())))
+				testdb.WantNil(t, guard.Update(&a, func(a *Account) error { a.Cents--; return nil }).Run(r.Context(), guard.Tx(r.Context())))
 				w.Header().Set("Set-Cookie", "seen=1")
 				w.WriteHeader(tt.status)
 				write(w, "answer")
@@ -569,7 +569,7 @@ func TestDownstream(t *testing.T) {
 	s := newSite(t)
 	ids := make(map[string]int)
 	server := s.serve(func(w http.ResponseWriter, r *http.Request) {
-		request, _ := httpguard.Request(r.Context())
+		request, _ := guard.Request(r.Context())
 		ids[request.Downstream("bank")]++
 		w.WriteHeader(http.StatusBadGateway)
 	})

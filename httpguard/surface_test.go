@@ -85,11 +85,11 @@ type stand struct {
 // spend takes a cent in the transaction of a guarded request.
 func spend(t *testing.T, r *http.Request) {
 	t.Helper()
-	if httpguard.Tx(r.Context()) == nil {
+	if guard.Tx(r.Context()) == nil {
 		return
 	}
 	change := guard.Update(&Account{ID: 7}, func(a *Account) error { a.Cents--; return nil })
-	testdb.WantNil(t, change.Run(r.Context(), httpguard.Tx(r.Context())))
+	testdb.WantNil(t, change.Run(r.Context(), guard.Tx(r.Context())))
 }
 
 // newStand serves each handler at /plain/NAME and /guarded/NAME.
@@ -173,7 +173,7 @@ func TestResponseWriterSurface(t *testing.T) {
 	// unsupported wants an error or a missing method of a guarded writer.
 	unsupported := func(call func(c *http.ResponseController) error) line {
 		return line{do: func(w http.ResponseWriter, r *http.Request) {
-			if httpguard.Tx(r.Context()) != nil {
+			if guard.Tx(r.Context()) != nil {
 				if err := call(http.NewResponseController(w)); !errors.Is(err, http.ErrNotSupported) {
 					t.Errorf("the error is %v", err)
 				}
@@ -339,7 +339,7 @@ func TestResponseWriterSurface(t *testing.T) {
 		"write-deadline": unsupported(func(c *http.ResponseController) error { return c.SetWriteDeadline(time.Now()) }),
 		"full-duplex":    unsupported(func(c *http.ResponseController) error { return c.EnableFullDuplex() }),
 		"interfaces": {do: func(w http.ResponseWriter, r *http.Request) {
-			if httpguard.Tx(r.Context()) != nil {
+			if guard.Tx(r.Context()) != nil {
 				if _, ok := w.(http.Pusher); ok {
 					t.Error("there is a Pusher")
 				}
@@ -355,7 +355,7 @@ func TestResponseWriterSurface(t *testing.T) {
 			}
 		}},
 		"websocket": {do: func(w http.ResponseWriter, r *http.Request) {
-			if _, ok := w.(http.Hijacker); !ok || httpguard.Tx(r.Context()) == nil {
+			if _, ok := w.(http.Hijacker); !ok || guard.Tx(r.Context()) == nil {
 				http.Error(w, "no Hijacker", http.StatusNotImplemented)
 			}
 		}, fate: failed},

@@ -82,7 +82,7 @@ func postOrder(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	o = Order{Cents: o.Cents}
-	err := httpguard.Tx(r.Context()).Create(&o).Error
+	err := guard.Tx(r.Context()).Create(&o).Error
 	reply(w, http.StatusCreated, &o, err)
 }
 

@@ -33,7 +33,7 @@ type Account struct {
 // charge takes a cent, in the transaction of the request.
 func charge(ctx context.Context) (left int64, err error) {
 	a := Account{ID: 7}
-	err = guard.Update(&a, func(a *Account) error { a.Cents--; return nil }).Run(ctx, httpguard.Tx(ctx))
+	err = guard.Update(&a, func(a *Account) error { a.Cents--; return nil }).Run(ctx, guard.Tx(ctx))
 	return a.Cents, err
 }
 

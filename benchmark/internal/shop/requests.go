@@ -95,7 +95,7 @@ func (r *Requests) HTTP(ctx context.Context, no string) Answer {
 }
 
 func postOrder(w http.ResponseWriter, r *http.Request) {
-	if err := httpguard.Tx(r.Context()).Create(newOrder(r.Header.Get("Idempotency-Key"))).Error; err != nil {
+	if err := guard.Tx(r.Context()).Create(newOrder(r.Header.Get("Idempotency-Key"))).Error; err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}

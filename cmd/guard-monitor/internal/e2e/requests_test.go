@@ -40,11 +40,11 @@ func (i *instance) serve(g *guard.Guard) error {
 
 func (i *instance) take(w http.ResponseWriter, r *http.Request) {
 	ctx := r.Context()
-	if request, ok := httpguard.Request(ctx); ok && r.URL.Query().Has("fail") {
+	if request, ok := guard.Request(ctx); ok && r.URL.Query().Has("fail") {
 		http.Error(w, request.Key(), http.StatusTeapot)
 		return
 	}
-	err := httpguard.Tx(ctx).Exec("UPDATE stocks SET `left` = `left` - 1 WHERE id = ?", i.stock).Error
+	err := guard.Tx(ctx).Exec("UPDATE stocks SET `left` = `left` - 1 WHERE id = ?", i.stock).Error
 	if err == nil {
 		err = i.stand(ctx)
 	}
