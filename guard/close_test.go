@@ -1,12 +1,10 @@
 package guard_test
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"gorm.io/gorm"
@@ -14,27 +12,10 @@ import (
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/guard/guardtest"
 	"github.com/belaygo/belay/internal/testdb"
+	"github.com/belaygo/belay/internal/testlog"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/memlock"
 )
-
-// syncBuffer is a buffer for a log.
-type syncBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *syncBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *syncBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
-}
 
 // TestShutdownIsNoLockFailure: the program ends with too short a grace, and its Locker
 // gives up a lease while an operation runs. That is rolled back, and no lock failed.
@@ -48,7 +29,7 @@ func TestShutdownIsNoLockFailure(t *testing.T) {
 			wantNil(t, db.AutoMigrate(&Order{}))
 			wantNil(t, db.Create(&Order{No: "there"}).Error)
 			var events guardtest.Recorder
-			var log syncBuffer
+			var log testlog.Buffer
 			logger := slog.New(slog.NewTextHandler(&log, nil))
 			locker, err := lock.New(memlock.New(), lock.Config{Logger: logger})
 			wantNil(t, err)

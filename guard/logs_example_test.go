@@ -10,6 +10,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/belaygo/belay/internal/testlog"
 	"github.com/belaygo/belay/internal/teststack"
 )
 
@@ -31,7 +32,7 @@ func routeDriverLogs(logger *slog.Logger) error {
 // themselves, past the Loggers in the configurations of Belay.
 func Example_driverLogs() {
 	defer teststack.Quiet() // other tests don't want to hear the drivers
-	var log syncBuffer
+	var log testlog.Buffer
 	if err := routeDriverLogs(slog.New(slog.NewJSONHandler(&log, nil))); err != nil {
 		fmt.Println(err)
 		return

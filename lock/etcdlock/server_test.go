@@ -1,12 +1,10 @@
 package etcdlock_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -15,6 +13,7 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc"
 
+	"github.com/belaygo/belay/internal/testlog"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock/etcdlock"
@@ -153,7 +152,7 @@ func TestAcquireDuringDeletion(t *testing.T) {
 // tried.
 func TestOneWarningForALock(t *testing.T) {
 	var tries atomic.Int32
-	var log synced
+	var log testlog.Buffer
 	e, err := etcdlock.New(newClient(t, teststack.Etcd(t), deletions(func(context.Context) error {
 		tries.Add(1)
 		return rpctypes.ErrGRPCPermissionDenied
@@ -167,24 +166,6 @@ func TestOneWarningForALock(t *testing.T) {
 	if n := strings.Count(log.String(), "WARN"); n != 1 {
 		t.Errorf("%d warnings, want 1:\n%s", n, log.String())
 	}
-}
-
-// A synced buffer may be written and read at once.
-type synced struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *synced) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *synced) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
 }
 
 // TestLocksMoveTogether: when the engine has taken another lease, a renewal moves many locks

@@ -1,19 +1,18 @@
 package redislock_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/belaygo/belay/internal/testlog"
 	"github.com/belaygo/belay/internal/testmetric"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
@@ -225,24 +224,6 @@ func TestRestartIsReported(t *testing.T) {
 	wantLost(t, leases...)
 }
 
-// A buffer is a log that may be read meanwhile.
-type buffer struct {
-	mu  sync.Mutex
-	log bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.log.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.log.String()
-}
-
 // A server that does not track keys keeps locks as before.
 func TestTrackingIsRefused(t *testing.T) {
 	t.Parallel()
@@ -255,7 +236,7 @@ func TestTrackingIsRefused(t *testing.T) {
 			t.Parallel()
 			server := teststack.StartRedis(t, teststack.Volatile)
 			server.Must(append([]any{"acl", "setuser", "plain", "on", "nopass", "~*", "&*", "+@all"}, rules...)...)
-			var log buffer
+			var log testlog.Buffer
 			e := openWith(t, &redis.UniversalOptions{Addrs: []string{server.Addr}, Username: "plain", Password: "x"},
 				redislock.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 			l := newLocker(t, e, lock.Config{TTL: 6 * time.Second})

@@ -1,14 +1,13 @@
 package sqllock_test
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
+	"github.com/belaygo/belay/internal/testlog"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/memlock"
@@ -24,7 +23,7 @@ func TestRecordIsRestored(t *testing.T) {
 		t.Parallel()
 		pool, d := openPool(t, dsn)
 		engines := map[string]lockengine.Engine{"a": memlock.New(), "b": memlock.New()}
-		var log logged
+		var log testlog.Buffer
 		begin := func() switchlock.Engine {
 			s, err := sqllock.NewSource(pool, d, "orders")
 			if err != nil {
@@ -79,22 +78,4 @@ func tokenOf(t *testing.T, e lockengine.Engine, r lockengine.Request) (token int
 		return err == nil
 	})
 	return token
-}
-
-// A logged buffer may be written and read at once.
-type logged struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *logged) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *logged) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }

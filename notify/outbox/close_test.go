@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/belaygo/belay/internal/testlog"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/notify/outbox"
@@ -75,7 +76,7 @@ func TestCloseLogsRarely(t *testing.T) {
 	db := openSQLite(t)
 	var relay recorder
 	relay.failWith(down)
-	var log syncBuffer
+	var log testlog.Buffer
 	o := open(t, db, outbox.Config{Relay: &relay, Logger: slog.New(slog.NewTextHandler(&log, nil))}.With(outbox.Limits{Drain: time.Hour}))
 	publish(t, o, 1, 2)
 	testwait.Until(t, "the relay has tried", func() bool { return relay.asked() > 1 })

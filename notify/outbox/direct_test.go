@@ -1,18 +1,17 @@
 package outbox_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"log"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"gorm.io/gorm"
 
+	"github.com/belaygo/belay/internal/testlog"
 	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/notify/outbox"
 )
@@ -84,7 +83,7 @@ func TestEventThatWouldBeLostIsLoggedWhole(t *testing.T) {
 			"broken relay": notify.PublisherFunc(func(context.Context, notify.Event) error { return errDown }),
 		} {
 			t.Run(name, func(t *testing.T) {
-				var log syncBuffer
+				var log testlog.Buffer
 				o := open(t, db, outbox.Config{Relay: relay, Logger: slog.New(slog.NewJSONHandler(&log, nil)), Name: "shop"})
 				err := o.Publish(t.Context(), event(7))
 				if err == nil || !strings.Contains(err.Error(), "belay_outbox") {
@@ -108,7 +107,7 @@ func TestEventThatWouldBeLostIsLoggedWhole(t *testing.T) {
 
 // A lost event is logged, also if nobody gave a Logger.
 func TestLostEventIsLoggedWithoutALogger(t *testing.T) {
-	var buffer syncBuffer
+	var buffer testlog.Buffer
 	before, out, flags := slog.Default(), log.Writer(), log.Flags()
 	slog.SetDefault(slog.New(slog.NewTextHandler(&buffer, nil)))
 	t.Cleanup(func() {
@@ -129,7 +128,7 @@ func TestLostEventIsLoggedWithoutALogger(t *testing.T) {
 
 func TestInvalidEventIsRefusedAndLogged(t *testing.T) {
 	db := openSQLite(t)
-	var log syncBuffer
+	var log testlog.Buffer
 	var relay recorder
 	relay.failWith(func(ev notify.Event) error { return ev.Validate() })
 	o := open(t, db, outbox.Config{Relay: &relay, Logger: slog.New(slog.NewTextHandler(&log, nil))})
@@ -141,22 +140,4 @@ func TestInvalidEventIsRefusedAndLogged(t *testing.T) {
 	if !strings.Contains(log.String(), bad.ID) {
 		t.Errorf("the log lacks the event: %s", log.String())
 	}
-}
-
-// A syncBuffer is a buffer for a logger that several goroutines use.
-type syncBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *syncBuffer) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *syncBuffer) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
 }

@@ -11,6 +11,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"github.com/belaygo/belay/internal/testlog"
 	"github.com/belaygo/belay/internal/testmetric"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify"
@@ -117,7 +118,7 @@ func TestUnreadableRowIsParked(t *testing.T) {
 		if err := db.Exec("INSERT INTO belay_outbox (event_id, body) VALUES ('bad', 'no event')").Error; err != nil {
 			t.Fatal(err)
 		}
-		var log syncBuffer
+		var log testlog.Buffer
 		cfg := outbox.Config{Relay: &recorder{}, Logger: slog.New(slog.NewTextHandler(&log, nil))}.With(outbox.Limits{PollInterval: time.Millisecond})
 		first := open(t, db, cfg)
 		testwait.Until(t, "it is told", func() bool { return strings.Contains(log.String(), "no event") })
@@ -190,7 +191,7 @@ func TestConfirmedEventIsNotPublishedAgain(t *testing.T) {
 	if err := db.Exec("CREATE TRIGGER keep BEFORE DELETE ON belay_outbox BEGIN SELECT RAISE(ABORT, 'read only'); END").Error; err != nil {
 		t.Fatal(err)
 	}
-	var log syncBuffer
+	var log testlog.Buffer
 	var relay recorder
 	o := open(t, db, outbox.Config{
 		Relay: &relay, RelayTimeout: 5 * time.Millisecond,
@@ -220,7 +221,7 @@ func TestCloseWaitsForTheLeasesOfItsOwn(t *testing.T) {
 		BEGIN SELECT RAISE(ABORT, 'read only'); END`).Error; err != nil {
 		t.Fatal(err)
 	}
-	var log syncBuffer
+	var log testlog.Buffer
 	var relay recorder
 	relay.failWith(down)
 	o := open(t, db, outbox.Config{

@@ -15,6 +15,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"github.com/belaygo/belay/internal/testlog"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/notify/outbox"
@@ -119,7 +120,7 @@ func TestUnreadableRowStaysAndBlocksNobody(t *testing.T) {
 			}
 		}
 		var relay recorder
-		var log syncBuffer
+		var log testlog.Buffer
 		o := open(t, db, outbox.Config{Relay: &relay, Logger: slog.New(slog.NewTextHandler(&log, nil))}.With(outbox.Limits{BatchSize: 1, PollInterval: time.Millisecond}))
 		publish(t, o, 1, 2)
 		testwait.Until(t, "the events behind are relayed", func() bool { return relay.tookAll(1, 2) })
@@ -219,7 +220,7 @@ func TestCloseDrains(t *testing.T) {
 	onEach(t, func(t *testing.T, db *gorm.DB) {
 		var relay recorder
 		relay.failWith(down)
-		var log syncBuffer
+		var log testlog.Buffer
 		o := open(t, db, outbox.Config{Relay: &relay, Logger: slog.New(slog.NewTextHandler(&log, nil))}.With(outbox.Limits{PollInterval: time.Hour}))
 		publish(t, o, 1, 2, 3)
 		testwait.Until(t, "the relay has tried", func() bool { return relay.asked() > 0 })

@@ -10,6 +10,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/internal/testdb"
+	"github.com/belaygo/belay/internal/testlog"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify/outbox"
@@ -59,7 +60,7 @@ func TestIdleRelaySurvivesALostAnswer(t *testing.T) {
 
 func testSurvival(t *testing.T, direct, db *gorm.DB, swallowed <-chan struct{}) {
 	t.Helper()
-	var log syncBuffer
+	var log testlog.Buffer
 	var relay recorder
 	o := open(t, db, outbox.Config{
 		Relay: &relay, RelayTimeout: 500 * time.Millisecond,

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/internal/heartbeat"
+	"github.com/belaygo/belay/internal/testlog"
 	"github.com/belaygo/belay/internal/testmetric"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify"
@@ -165,7 +166,7 @@ func TestNewsWhileEventsPause(t *testing.T) {
 	var relay beating
 	relay.failWith(func(notify.Event) error { return busyError{} })
 	var known record
-	var log syncBuffer
+	var log testlog.Buffer
 	o := open(t, db, outbox.Config{
 		Relay: &relay, Service: "orders", HeartbeatInterval: time.Hour, Switch: known.get, Logger: slog.New(slog.NewTextHandler(&log, nil)),
 	}.With(outbox.Limits{PollInterval: time.Millisecond}))

@@ -15,6 +15,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"github.com/belaygo/belay/internal/testlog"
 	"github.com/belaygo/belay/internal/testmetric"
 	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/notify/outbox"
@@ -157,7 +158,7 @@ func TestRefusedEventDoesNotTakeOthersWithIt(t *testing.T) {
 		BEGIN SELECT RAISE(ABORT, 'not this one'); END`).Error; err != nil {
 		t.Fatal(err)
 	}
-	var log syncBuffer
+	var log testlog.Buffer
 	o := open(t, db, outbox.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}.With(outbox.Limits{GatherDelay: 200 * time.Millisecond}))
 	var events []notify.Event
 	for n := range 20 {

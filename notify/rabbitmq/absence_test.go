@@ -11,6 +11,7 @@ import (
 
 	"github.com/belaygo/belay/internal/rabbit"
 	"github.com/belaygo/belay/internal/testamqp"
+	"github.com/belaygo/belay/internal/testlog"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify/rabbitmq"
@@ -123,7 +124,7 @@ func TestHalfOpenLinkAfterAnAbsence(t *testing.T) {
 	broker := teststack.AMQP(t)
 	bindDebug(t, broker)
 	net, through := testamqp.NewProxy(t, broker)
-	var log syncBuffer
+	var log testlog.Buffer
 	p := newPublisher(t, through, rabbitmq.Config{
 		Timeout: 200 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(&log, nil)),
 	})

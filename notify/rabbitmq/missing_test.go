@@ -1,18 +1,17 @@
 package rabbitmq_test
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/belaygo/belay/internal/rabbit"
 	"github.com/belaygo/belay/internal/testamqp"
+	"github.com/belaygo/belay/internal/testlog"
 	"github.com/belaygo/belay/internal/testmetric"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
@@ -117,7 +116,7 @@ func TestMissingQueueCostsNoConnection(t *testing.T) {
 	bindDebug(t, broker)
 	deleteQueue(t, broker)
 	net, through := testamqp.NewProxy(t, broker)
-	var log syncBuffer
+	var log testlog.Buffer
 	p := newPublisher(t, through, rabbitmq.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	const callers = 40
 	results := make(chan error, callers)
@@ -176,7 +175,7 @@ func TestPublisherWithoutTheRightToCheckTheQueue(t *testing.T) {
 	bindDebug(t, broker)
 	net, through := testamqp.NewProxy(t, broker)
 	net.Forbid()
-	var log syncBuffer
+	var log testlog.Buffer
 	p := newPublisher(t, through, rabbitmq.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	for n := range 3 {
 		if err := p.Publish(t.Context(), event(n)); err != nil {
@@ -224,22 +223,4 @@ func TestRefusedExchangeKeepsTheCheck(t *testing.T) {
 			}
 		})
 	}
-}
-
-// A syncBuffer is a buffer for a logger that several goroutines use.
-type syncBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *syncBuffer) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *syncBuffer) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/belaygo/belay/internal/rabbit"
 	"github.com/belaygo/belay/internal/testamqp"
+	"github.com/belaygo/belay/internal/testlog"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/notify/rabbitmq"
 )
@@ -51,7 +52,7 @@ func TestPublisherGoesOnWithoutARefusedSender(t *testing.T) {
 	broker := teststack.AMQP(t)
 	declare(t, broker)
 	net, through := testamqp.NewAlias(t, broker)
-	var log syncBuffer
+	var log testlog.Buffer
 	p := newPublisher(t, through, rabbitmq.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	for n := range 3 {
 		if err := p.Publish(t.Context(), event(n)); err != nil {

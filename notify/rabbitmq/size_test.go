@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/belaygo/belay/internal/testamqp"
+	"github.com/belaygo/belay/internal/testlog"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify"
@@ -21,7 +22,7 @@ func TestEventThatIsTooLargeForTheBroker(t *testing.T) {
 	broker := server.AMQP(t)
 	s := runMonitor(t, broker)
 	net, through := testamqp.NewProxy(t, broker)
-	var log syncBuffer
+	var log testlog.Buffer
 	p := newPublisher(t, through, rabbitmq.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 
 	large := event(1)

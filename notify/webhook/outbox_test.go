@@ -13,6 +13,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/internal/testdb"
+	"github.com/belaygo/belay/internal/testlog"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/notify/outbox"
@@ -35,7 +36,7 @@ func TestRefusedServiceHoldsUpNoOther(t *testing.T) {
 	store(t, db, "stranger", 1, 2, 3, 4)
 	store(t, db, "orders", 5, 6)
 
-	var logged log
+	var logged testlog.Buffer
 	logger := slog.New(slog.NewTextHandler(&logged, nil))
 	box, err := outbox.New(db, outbox.Config{Relay: newPublisher(t, m.URL, webhook.Config{}), Logger: logger})
 	if err != nil {

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/internal/heartbeat"
+	"github.com/belaygo/belay/internal/testlog"
 	"github.com/belaygo/belay/internal/testmetric"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify"
@@ -166,7 +167,7 @@ func TestBusyMonitorAsksForAPause(t *testing.T) {
 // The token is shown nowhere.
 func TestRefusedTokenIsLoggedOncePerChange(t *testing.T) {
 	m := newMonitor(t, httptest.NewServer)
-	var logged log
+	var logged testlog.Buffer
 	p := newPublisher(t, m.URL, webhook.Config{Logger: slog.New(slog.NewTextHandler(&logged, nil))})
 	refusals := func() int { return strings.Count(logged.String(), "level=ERROR") }
 	m.answers(says(401, `{"error":"Bearer `+token+` is wrong"}`))

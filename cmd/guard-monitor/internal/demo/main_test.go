@@ -18,6 +18,7 @@ import (
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/web"
+	"github.com/belaygo/belay/internal/testlog"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -139,7 +140,7 @@ func wantStory(t *testing.T, story string, parts []string) {
 func TestInterrupt(t *testing.T) {
 	t.Parallel()
 	cmd := demoCommand(t)
-	var errs lines
+	var errs testlog.Buffer
 	cmd.Stdout, cmd.Stderr = cue{"1. The lock", func() { _ = cmd.Process.Signal(os.Interrupt) }}, &errs
 	err := cmd.Run()
 	const want = "belay demo: stopped before the sale was over: interrupt signal received\n"

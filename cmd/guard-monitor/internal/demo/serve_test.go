@@ -8,35 +8,17 @@ import (
 	"os"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/internal/testlog"
 )
-
-// lines keeps what a process writes.
-type lines struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
 
 func TestServe(t *testing.T) {
 	t.Parallel()
 	cmd := demoCommand(t, "-serve", "-listen", "127.0.0.1:0")
-	var out, errs lines
+	var out, errs testlog.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
