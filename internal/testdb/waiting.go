@@ -50,3 +50,16 @@ func InnoDBWaiting(ctx context.Context, db gorm.ConnPool) (ids []int64, err erro
 	}
 	return ids, nil
 }
+
+// Transactions returns how many transactions are open on the MySQL database of db, or -1: MySQL lists
+// no sessions while one has bytes in its statement that are no text.
+func Transactions(tb testing.TB, db *gorm.DB) (n int) {
+	tb.Helper()
+	err := db.Raw(`SELECT COUNT(*) FROM information_schema.innodb_trx AS t
+		JOIN information_schema.processlist AS p ON p.id = t.trx_mysql_thread_id WHERE p.db = DATABASE()`).Scan(&n).Error
+	if err != nil {
+		tb.Log(err)
+		return -1
+	}
+	return n
+}

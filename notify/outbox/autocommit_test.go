@@ -50,21 +50,8 @@ func TestEventsAreCommittedWithoutAutocommit(t *testing.T) {
 				t.Error(found)
 			}
 			if setting == "&autocommit=0" {
-				testwait.Until(t, "no transaction is open", func() bool { return transactions(t, usual) == 0 })
+				testwait.Until(t, "no transaction is open", func() bool { return testdb.Transactions(t, usual) == 0 })
 			}
 		})
 	}
-}
-
-// transactions returns how many transactions are open on the database of db, or -1: MySQL lists
-// no sessions while one has bytes in its statement that are no text.
-func transactions(t *testing.T, db *gorm.DB) (n int) {
-	t.Helper()
-	err := db.Raw(`SELECT COUNT(*) FROM information_schema.innodb_trx AS t
-		JOIN information_schema.processlist AS p ON p.id = t.trx_mysql_thread_id WHERE p.db = DATABASE()`).Scan(&n).Error
-	if err != nil {
-		t.Log(err)
-		return -1
-	}
-	return n
 }
