@@ -1,52 +1,51 @@
-// Package chaos has a randomized test of both layers at once. Several processes, of which a third
-// writes SQL without gorm, and on PostgreSQL a third by pgx, do thousands of operations on few keys
-// while locks are wiped, masters killed with locks that no replica has, processes paused past their
-// leases and killed, COMMITs cut, and the database itself killed. Every other process goes on without
-// the lock where it can't be asked.
+// Package chaos has a randomized test of both layers at once. Several processes do thousands of
+// operations on few keys. A third of them write SQL without gorm, and on PostgreSQL a third write
+// by pgx. Meanwhile locks are deleted, masters are killed with locks that no replica has, processes
+// are paused past their leases and killed, COMMITs are cut, and the database is killed. Every second
+// process continues without the lock while Redis cannot be reached.
 //
-// TestTransfers has more processes and accounts, transfers only, and no fault but masters
-// that are killed: there nobody may wait in vain, and no deadlock may end a transfer.
-// BELAY_TRANSFERS=10m is its long form.
+// TestTransfers has more processes and accounts, only transfers, and only one fault: masters are
+// killed. No caller may wait in vain, and no deadlock may end a transfer. BELAY_TRANSFERS=10m is
+// its long form.
 //
 // # The plan
 //
-// A seed, which each run prints, makes the plan: which fault, when, on whom. It also makes
-// what each call of a worker does, by the call's name. Real processes do not replay exactly,
-// so the same seed gives the same plan and the same operations, and another schedule.
+// Each run prints its seed. The seed determines the plan: each fault, its time and its victim. It
+// also determines what each call of a worker does, by the call's name. Real processes do not replay
+// exactly, so a seed repeats the plan and the operations, but not the schedule.
 //
 // # The oracle
 //
-// It knows nothing of Belay but what goes in and out of it: each worker writes a journal of
-// when the engine granted and released, what the database answered, and what calls
-// returned. From these it says which operations had a lock at the same time. Each of
-// those must have been reported, unless docs/guarantees.md names the blind spot, and
-// nothing else. A blindSpot is a part of that page. What excuses it is told by the journals
-// and the faults: a worker that was killed, a node that died, the call's own session that
-// was cut.
+// The oracle knows only what goes into Belay and comes out of it: each worker writes a journal of
+// the engine's grants and releases, the database's answers, and the calls' results. From the
+// journals it derives which operations had a lock at the same time. Each of these must have been
+// reported, unless docs/guarantees.md names the blind spot, and nothing else may have been
+// reported. A blindSpot is a part of that page. The journals and the faults must show its excuse: a
+// worker that was killed, a node that died, or the cut of the call's own session.
 //
-// Reported is what guard-monitor has in its store at the end. Events take the real way
-// there, by the outbox, the relay and RabbitMQ, all of which are broken on the way; each
-// must arrive once.
+// An event is reported if guard-monitor has it in its store at the end. Events pass the outbox,
+// the relay and RabbitMQ, which all fail at times; each event must arrive once.
 //
-// A call with several keys has a leg for each: the lock on each key is judged by itself, and
-// an event belongs to the leg whose key it names.
+// A call with several keys has a leg for each key: the oracle judges each lock separately, and an
+// event belongs to the leg whose key it names.
 //
 // A call that may share its transaction has a part for each transaction that it took part in.
-// Whoever sends BEGIN leads; a call of the same process and key that gets its row before that
-// transaction ends is its mate. Each is judged like a call that made the leader's statements.
-// The leader's events are everybody's, and count them.
+// The call that sends BEGIN leads; a call of the same process and key that gets its row before
+// that transaction ends is its mate. Each mate is judged as if it had made the leader's
+// statements. The leader's events belong to all of them, and count them.
 //
-// Clients of all workers make the same requests, by For and by Once, again and again until
-// they have taken effect. Each request that did has one row, which no index keeps from being
-// there twice, and whoever has an answer has the one that the row says.
+// Clients of all workers repeat the same requests, by For and by Once, until they have taken
+// effect. Each of these requests must have one row, though no index prevents a second one, and
+// every answer must be the one in the row.
 //
-// Calls that were done have one order: a version of a row is made from the one before it, and what had
-// returned comes before what was called later. A cycle of these is a violation, also over several rows.
+// Calls that took effect have one order: each version of a row follows the version that it was made
+// from, and a call that had returned comes before a call that began later. A cycle is a violation,
+// also across several rows.
 //
-// An operation is open if its COMMIT got no answer, if it returned an unknown outcome, or
-// never returned. What it wrote may take effect at any later time, and so excuses an alarm,
-// until the database has proven what became of it. It does not excuse a wrong result: the
-// rows are compared with what calls returned.
+// An operation is open if its COMMIT got no answer, if it returned an unknown outcome, or if it
+// never returned. Its writes may take effect at any later time, so they excuse an alarm until the
+// database has proven their outcome. They do not excuse a wrong result: the rows are compared with
+// the calls' results.
 //
 // # Messages and calls
 //
@@ -68,18 +67,17 @@
 // # Beds
 //
 // A bed is a database of several nodes with faults of its own: BELAY_CHAOS_ON names one, and
-// make chaos ON=beds runs all. Workers come to it by a front, which asks each node every 200 ms whether
-// it takes writes, leads to one that does, and cuts the connections to one that doesn't. Where
-// several take writes, each worker has one that it prefers. PgBouncer is a front of its own.
+// make chaos ON=beds runs all. Workers connect by a front. It queries every 200 ms which nodes accept
+// writes, connects workers to one of these, and cuts the connections to the others. If several nodes
+// accept writes, each worker prefers one. PgBouncer is its own front.
 //
-// A fault of a bed explains an unknown outcome or a stale update only for a call one of whose
-// statements got no answer, or whose COMMIT got an error, as its worker's journal says: a
-// member that leaves its group says that it rolled back what the others commit. An error is
-// explained by what servers say under that fault: see bedWords. Nothing excuses a row, but an
-// event which tells that the database has lost a commit that it had acknowledged.
+// A fault of a bed explains an unknown outcome or a stale update only if the worker's journal has
+// a statement of the call without an answer, or a COMMIT with an error: a member that leaves its
+// group reports a rollback of a transaction that the other members commit. An error is explained if
+// servers return it under that fault: see bedWords. A wrong row has one excuse: an event that
+// reports that the database has lost an acknowledged commit.
 //
-// A bed that is defined in a file of its own and named in beds is all that another database
-// needs.
+// To add a database, define its bed in a new file, and add it to beds.
 //
-// A run that fails is kept, to be judged again: BELAY_CHAOS_JUDGE.
+// The files of a failed run are kept; BELAY_CHAOS_JUDGE judges them again.
 package chaos
