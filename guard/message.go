@@ -1,7 +1,6 @@
 package guard
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -9,12 +8,6 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
-
-	"gorm.io/gorm"
-
-	"github.com/belaygo/belay/internal/dbtx"
-	"github.com/belaygo/belay/internal/fail"
-	"github.com/belaygo/belay/internal/message"
 )
 
 // ErrMessage is returned when a message cannot be sent: its topic, a header, its name or its size
@@ -41,102 +34,6 @@ type Message struct {
 	Headers map[string]string
 	// Body has 1 MiB at most. Send copies it.
 	Body []byte
-}
-
-// Send returns a Change that sends m with the commit. All sends its messages last, after the
-// changes before and behind them: so they are in the order in which the database accepted those
-// changes, also if the lock is lost.
-//
-// A message counts as a write, but guards nothing: add the rows that make a repeat harmless. If the
-// operation serves a request (For, Once), the message's id comes from the request, its topic, and
-// its Name or its place: a request that runs again, as after a lost commit, sends the same id. A message
-// that is still in the table is not stored again. Without a request the id is random.
-//
-// Run sends at once, and belongs behind the writes of its operation. A message that is sent inside
-// a savepoint is rolled back with it. A repeat that gets a stored answer sends nothing, and
-// neither does a refusal: see Refuse.
-//
-// The table of messages must be there: see relay.Migrate. An error of the database rolls the
-// operation back. What else is wrong with a message is ErrMessage.
-func Send(m Message) Change {
-	m = m.clone()
-	return SendFunc(func() (Message, error) { return m, nil })
-}
-
-// SendFunc is Send of a message that is made after the changes of its All, so that it can have what
-// they have made of the rows. With Combine the database has not stored the rows by then. An error
-// of it ends the operation. It may be called several times, and must alter nothing.
-func SendFunc(f func() (Message, error)) Change {
-	return Change{sends: sending{makes: []func() (Message, error){f}}}
-}
-
-// SendSQL sends messages inside an operation that writes SQL, as Send(m).Run does with gorm. ctx is
-// that of the operation. Outside of one the error matches dbguard.ErrOutside.
-func SendSQL(ctx context.Context, messages ...Message) error {
-	t, err := dbtx.Operation(ctx)
-	if err != nil {
-		return err
-	}
-	return sendingOf(messages).run(ctx, t, nil)
-}
-
-// sending is the step that sends the messages of a Change, behind all its other steps.
-type sending struct {
-	makes   []func() (Message, error)
-	request *claiming // of the member whose step it is, with Combine
-}
-
-// sendingOf returns the step that sends messages.
-func sendingOf(messages []Message) (s sending) {
-	for _, m := range messages {
-		s.makes = append(s.makes, func() (Message, error) { return m, nil })
-	}
-	return s
-}
-
-// protect implements step. A message is no protected row.
-func (s sending) protect(*dbtx.Tx) error {
-	if slices.ContainsFunc(s.makes, func(f func() (Message, error)) bool { return f == nil }) {
-		return errors.New("guard: SendFunc with a nil function")
-	}
-	return nil
-}
-
-// run implements step.
-func (s sending) run(ctx context.Context, t *dbtx.Tx, tx *gorm.DB) error {
-	from, err := originOf(ctx)
-	if err != nil {
-		return err
-	}
-	rows, err := s.rows(from)
-	if err != nil || len(rows) == 0 || tx != nil && tx.DryRun {
-		return err
-	}
-	if err := from.take(rows); err != nil {
-		return err
-	}
-	t.OnRollback(func() { from.drop(rows) })
-	if err := t.Send(ctx, rows); err != nil {
-		from.drop(rows)
-		return err
-	}
-	fail.Point("guard/message-stored")
-	return nil
-}
-
-// rows makes the messages, as they are stored.
-func (s sending) rows(from *origin) ([]message.Row, error) {
-	rows := make([]message.Row, len(s.makes))
-	for i, f := range s.makes {
-		m, err := f()
-		if err != nil {
-			return nil, err
-		}
-		if rows[i], err = from.row(m.clone()); err != nil { // the next function may use the same buffer
-			return nil, err
-		}
-	}
-	return rows, nil
 }
 
 func (m Message) clone() Message {

@@ -1,10 +1,8 @@
 package guard
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -49,17 +47,6 @@ func (o *origin) within(key string) *origin {
 // request may be served after all, when its refusal is kept no longer.
 func (o *origin) refused() *origin {
 	return &origin{plan: o.plan, request: o.request, refusal: true, main: o.main, attempted: &attempted{}}
-}
-
-var errNoOrigin = errors.New("guard: a message is sent inside an operation, with its ctx")
-
-// originOf returns that of the operation that ctx comes from.
-func originOf(ctx context.Context) (*origin, error) {
-	s, ok := ctx.Value(scopeKey{}).(scope)
-	if !ok {
-		return nil, errNoOrigin
-	}
-	return s.origin, nil
 }
 
 // row returns a message as it is stored.

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"context"
+	"errors"
 
 	"gorm.io/gorm"
 
@@ -50,4 +51,15 @@ func (s scope) Value(key any) any {
 		return v
 	}
 	return s.keys.value(key)
+}
+
+var errNoOrigin = errors.New("guard: a message is sent inside an operation, with its ctx")
+
+// originOf returns that of the operation that ctx comes from.
+func originOf(ctx context.Context) (*origin, error) {
+	s, ok := ctx.Value(scopeKey{}).(scope)
+	if !ok {
+		return nil, errNoOrigin
+	}
+	return s.origin, nil
 }
