@@ -14,6 +14,9 @@ import (
 	"github.com/belaygo/belay/notify"
 )
 
+// errReturned is returned by a transaction of a Call that has no lock, if locks are granted again.
+var errReturned = errors.New("guard: locks are granted again, the lock is to be acquired")
+
 // acquire takes the lock on each key, or, where the policy allows it, a place in the local
 // queue, and returns a refusal in Do's words. If again is true, an outage has ended by the time
 // it has all: the set is to be released and acquired anew, as a lock can't be acquired out of

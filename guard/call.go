@@ -19,9 +19,9 @@ type call struct {
 	request *claiming // that it serves, nil if there is none
 	turn    turn      // its wait for the locks
 
-	reserving *reserving // transaction 1 of a Call, nil for all others
-	inside    bool       // a transaction of a Call, which counts as a call that runs
-	outer     *holding   // the lock of the Call, under which it runs, nil if there is none
+	reserves claims  // those of transaction 1 of a Call, nil for all others
+	inside   bool    // a transaction of a Call, which counts as a call that runs
+	outer    *keySet // the lock of the Call, under which it runs, nil if there is none
 
 	conclusion conclusion // of its run
 }
@@ -40,7 +40,7 @@ func (c *call) prepare() (err error) {
 		return err
 	}
 	key := c.request.lockKey()
-	if c.reserving != nil {
+	if c.reserves != nil {
 		key = c.plan.main
 	}
 	if err := c.plan.fill(key, &c.options); err != nil {
@@ -113,15 +113,15 @@ func (c *call) op() Op {
 // run returns a run of the call.
 func (c *call) run() *run {
 	g := c.guard
-	r := &run{ctx: c.ctx, reporter: g.reporter, turn: &c.turn, request: c.request, reserves: c.reserving != nil, outer: c.outer,
+	r := &run{ctx: c.ctx, reporter: g.reporter, turn: &c.turn, request: c.request, reserves: c.reserves != nil, outer: c.outer,
 		keys:   keySet{layer: g.layer, ctx: c.ctx, outer: c.outer},
 		series: series{db: g.db, sql: g.sql, cfg: &g.cfg, metrics: g.metrics, ctx: c.ctx, plan: &c.plan, canary: g.canary, claims: noClaims{}, budget: budget{work: c.retries}},
 	}
 	r.keys.of(&c.plan)
 	r.series.held = &r.keys
 	switch {
-	case c.reserving != nil:
-		r.series.claims, r.series.budget.claim = c.reserving, claimTries
+	case c.reserves != nil:
+		r.series.claims, r.series.budget.claim = c.reserves, claimTries
 	case c.request != nil:
 		r.series.claims, r.series.budget.claim = c.request, claimTries
 	}

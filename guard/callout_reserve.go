@@ -79,7 +79,7 @@ func (o *callout) reserved(held context.Context, h *holding) (*answering, error)
 			return pending.Start(ctx, q, d, o.sum, o.lease(), o.until)
 		})
 	}
-	c := &call{guard: o.guard, plan: plan{main: o.request.Key()}, work: work{op: op}, reserving: r, inside: true, outer: h}
+	c := &call{guard: o.guard, plan: plan{main: o.request.Key()}, work: work{op: op}, reserves: r, inside: true, outer: h.keys()}
 	defer func() { h.learn(c.conclusion) }()
 	err := o.guard.call(held, c, o.opts)
 	conflict, _ := errors.AsType[*dbguard.ConflictError](err)
@@ -111,6 +111,6 @@ func (o *callout) refuse(held context.Context, h *holding, refusal *refusedError
 		a.messages, err = messagesOf(ctx, refusal.messages)
 		return v, true, err
 	})
-	defer h.settledBy(a)
+	defer func() { h.settledBy(a.conclusion) }()
 	return a, a.call(held)
 }

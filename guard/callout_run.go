@@ -337,7 +337,7 @@ func (o *callout) finish(ctx context.Context, h *holding) (*answering, error) {
 		}
 		return v, false, err
 	})
-	defer h.settledBy(a)
+	defer func() { h.settledBy(a.conclusion) }()
 	err := a.call(ctx)
 	if errors.Is(err, pending.ErrTaken) {
 		o.guard.metrics.calls.WithLabelValues(callOvertaken).Inc()
@@ -371,7 +371,7 @@ func (o *callout) claiming() *claiming {
 
 // answering returns the Once that stores the answer of the request, under the lock h if that is not nil.
 func (o *callout) answering(h *holding, run func(ctx context.Context, tx *gorm.DB) (any, bool, error)) *answering {
-	a := &answering{guard: o.guard, request: o.request, opts: o.opts, model: o.model(), run: run, inside: true, outer: h}
+	a := &answering{guard: o.guard, request: o.request, opts: o.opts, model: o.model(), run: run, inside: true, outer: h.keys()}
 	a.take = func(opts options) error { return o.take(a, opts) }
 	return a
 }

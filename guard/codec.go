@@ -2,9 +2,14 @@ package guard
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 )
+
+// ErrAnswer is returned when an answer can't be stored, as it can't be encoded or is too
+// long, or when a stored one can't be decoded.
+var ErrAnswer = errors.New("guard: answer can't be stored")
 
 // A Codec encodes answers. All fields are required.
 type Codec struct {
@@ -29,18 +34,6 @@ func (c Codec) check() error {
 	return nil
 }
 
-// Encode sets the Codec of Once. Defaults to JSON, and to the bytes themselves for an
-// answer that is a []byte.
-func Encode(c Codec) Option {
-	return func(o *options) { o.codec = &c }
-}
-
-// MaxAnswer sets how many bytes an encoded answer can have, at most 16 MiB - 1. Defaults to
-// 64 KiB.
-func MaxAnswer(bytes int) Option {
-	return func(o *options) { o.maxBody = bytes }
-}
-
 const (
 	defaultBody = 64 << 10
 	largestBody = 1<<24 - 1 // of a MEDIUMBLOB
@@ -55,15 +48,4 @@ var bytesCodec = Codec{
 		*v.(*[]byte) = data
 		return nil
 	},
-}
-
-// codecFor returns the codec for what model points to.
-func (o options) codecFor(model any) Codec {
-	if o.codec != nil {
-		return *o.codec
-	}
-	if _, ok := model.(*[]byte); ok {
-		return bytesCodec
-	}
-	return jsonCodec
 }

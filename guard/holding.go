@@ -46,27 +46,19 @@ func (g *Guard) hold(ctx context.Context, key string, patience time.Duration) (*
 	return h, nil
 }
 
+// keys returns what holds the lock, nil for a nil h.
+func (h *holding) keys() *keySet {
+	if h == nil {
+		return nil
+	}
+	return &h.run.keys
+}
+
 // within returns ctx, but it carries the lock, and ends with it.
 func (h *holding) within(ctx context.Context) (context.Context, context.CancelFunc) {
 	held, cancel := h.run.keys.within(ctx)
 	return scope{Context: held, keys: &h.run.keys}, cancel
 }
-
-// has reports whether a lock of a transaction is this one.
-func (h *holding) has(one *hold) bool {
-	if h == nil || one.lease == nil {
-		return false
-	}
-	own := &h.run.keys.holds[0]
-	mine, other := own.lease.Grant(), one.lease.Grant()
-	return own.key == one.key && mine.Owner == other.Owner && mine.Token == other.Token
-}
-
-// errReturned is returned by a transaction of a Call that has no lock, if locks are granted again.
-var errReturned = errors.New("guard: locks are granted again, the lock is to be acquired")
-
-// returned reports whether locks are granted again, though the Call has none.
-func (h *holding) returned() bool { return h != nil && h.run.keys.returned() }
 
 // learn notes how a transaction ended under the lock.
 func (h *holding) learn(c conclusion) {
@@ -78,12 +70,12 @@ func (h *holding) learn(c conclusion) {
 
 // settledBy notes how a transaction ended that stores the answer of the request. It is deferred, like
 // learn, as somebody's code may panic when that is committed.
-func (h *holding) settledBy(a *answering) {
+func (h *holding) settledBy(c conclusion) {
 	if h == nil {
 		return
 	}
-	h.learn(a.conclusion)
-	if a.conclusion.outcome == notify.OutcomeCommitted {
+	h.learn(c)
+	if c.outcome == notify.OutcomeCommitted {
 		h.outcome = notify.OutcomeCommitted
 	}
 }
@@ -125,13 +117,3 @@ func (h *holding) leave() {
 	}
 	r.report(*h.loss, h.outcome)
 }
-
-// A conclusion is what the end of a run says to the Call that it is a part of. Its error does not say
-// that, which may be the operation's own.
-type conclusion struct {
-	outcome notify.Outcome // of the last transaction
-	failed  bool           // a lock or a COMMIT has failed: what the operation has returned does not count
-	events  []string       // the keys that events were published about
-}
-
-func (c conclusion) unknown() bool { return c.outcome == notify.OutcomeUnknown }

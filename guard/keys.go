@@ -30,8 +30,8 @@ type keySet struct {
 	outages  []*outage       // that the call is counted in, as one of those who may run without a lock
 	unmarked bool            // marks are neither heeded nor set
 
-	outer     *holding // of a Call, nil if it holds nothing for the run
-	uncounted bool     // it is not one of those that run without a lock: its transactions are
+	outer     *keySet // of the Call that the run is a part of, nil if that holds nothing for it
+	uncounted bool    // it is not one of those that run without a lock: its transactions are
 }
 
 // hold is the lock on one key of a call, or what stands for it.
@@ -110,8 +110,22 @@ func (s *keySet) without() error {
 	return nil
 }
 
-// returned reports whether locks that the call runs without are granted again.
+// has reports whether the lock of another run is the one on the first key of s, which may be nil.
+func (s *keySet) has(other *hold) bool {
+	if s == nil || other.lease == nil {
+		return false
+	}
+	own := &s.holds[0]
+	mine, theirs := own.lease.Grant(), other.lease.Grant()
+	return own.key == other.key && mine.Owner == theirs.Owner && mine.Token == theirs.Token
+}
+
+// returned reports whether locks that the call runs without are granted again. It is false for a
+// nil s.
 func (s *keySet) returned() bool {
+	if s == nil {
+		return false
+	}
 	outages := s.away()
 	return len(outages) > 0 && !s.layer.outages.last(outages)
 }

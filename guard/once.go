@@ -16,10 +16,6 @@ import (
 	"github.com/belaygo/belay/once"
 )
 
-// ErrAnswer is returned when an answer can't be stored, as it can't be encoded or is too
-// long, or when a stored one can't be decoded.
-var ErrAnswer = errors.New("guard: answer can't be stored")
-
 // An Answer is what Once returns.
 type Answer[T any] struct {
 	Value    T
@@ -116,8 +112,8 @@ type answering struct {
 	messages []message.Row // that leave with a refusal
 	refusing bool          // the effects have been rolled back, the answer is to be stored
 	replayed bool
-	inside   bool     // a part of a Call: the first layer does not remember the request
-	outer    *holding // the lock of the Call, nil if there is none
+	inside   bool    // a part of a Call: the first layer does not remember the request
+	outer    *keySet // the lock of the Call, nil if there is none
 
 	conclusion conclusion // of its run
 }

@@ -34,6 +34,17 @@ type also struct {
 	rows []any
 }
 
+// codecFor returns the codec for what model points to.
+func (o options) codecFor(model any) Codec {
+	if o.codec != nil {
+		return *o.codec
+	}
+	if _, ok := model.(*[]byte); ok {
+		return bytesCodec
+	}
+	return jsonCodec
+}
+
 // Wait lets Do wait up to d for the lock, through a failover, too. The default,
 // 0, is to fail fast with ErrBusy. If d ends before the engine has answered, the engine has
 // up to half a second more to do so: a short wait is no outage.
@@ -135,4 +146,16 @@ func Combine() Option { return func(o *options) { o.combine = true } }
 // is 0 for Do and 3 for Apply, which a smaller n does not lower.
 func Retries(n int) Option {
 	return func(o *options) { o.retries = max(o.retries, n) }
+}
+
+// Encode sets the Codec of Once. Defaults to JSON, and to the bytes themselves for an
+// answer that is a []byte.
+func Encode(c Codec) Option {
+	return func(o *options) { o.codec = &c }
+}
+
+// MaxAnswer sets how many bytes an encoded answer can have, at most 16 MiB - 1. Defaults to
+// 64 KiB.
+func MaxAnswer(bytes int) Option {
+	return func(o *options) { o.maxBody = bytes }
 }

@@ -18,7 +18,7 @@ type run struct {
 	series   series
 	request  *claiming // that it serves, nil if there is none
 	reserves bool      // it is transaction 1 of a Call
-	outer    *holding  // of a Call, nil if it holds nothing for the run
+	outer    *keySet   // of the Call that the run is a part of, nil if that holds nothing for it
 	count    int       // how many calls' changes the transaction makes, if there are several
 	finished bool      // the end of the last attempt is being reported, or has been
 
