@@ -110,7 +110,7 @@ var databaseMutants = []mutant{
 	{
 		name:  "no-snapshot",
 		loses: "An overlap of inserts comes back as a repeat, and nobody reports it.",
-		file:  "internal/dbtx/dialect/dialect.go",
+		file:  "internal/dbtx/dialect/of.go",
 		old:   `"START TRANSACTION WITH CONSISTENT SNAPSHOT"`,
 		new:   `"START TRANSACTION"`,
 		tests: "guard TestOverlapOfInserts",
@@ -519,7 +519,7 @@ var resolveMutants = []mutant{
 	{
 		name:  "crash-of-postgres-not-noticed",
 		loses: "After a crash of PostgreSQL the number of another transaction proves a commit.",
-		file:  "internal/dbtx/dialect/dialect.go",
+		file:  "internal/dbtx/dialect/of.go",
 		old:   `return then.Run != now.Run, nil`,
 		new:   `return now.Run == "", nil`,
 		tests: "internal/dbtx TestNumberAfterCrash TestNumberIsGivenAgain",
