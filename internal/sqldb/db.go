@@ -69,7 +69,7 @@ func (d DB) Exec(ctx context.Context, query string, args ...any) (sql.Result, er
 	var res sql.Result
 	err = sqlconn.Watch(c, func() (err error) {
 		if res, err = (bound{c, d.Dialect}).ExecContext(ctx, query, args...); err == nil {
-			err = end(ctx, c, commitOnly) // for a session without autocommit
+			err = commit(ctx, c) // for a session without autocommit
 		}
 		if err != nil {
 			sqlconn.Discard(c)

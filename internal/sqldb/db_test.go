@@ -4,10 +4,12 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/go-sql-driver/mysql"
 	"go.uber.org/goleak"
 
 	"github.com/belaygo/belay/internal/sqldb"
@@ -23,9 +25,11 @@ func TestMain(m *testing.M) {
 type server struct {
 	panics string // the beginning of a statement
 	silent string // the beginning of a statement that gets no answer
+	unread string // the beginning of a statement that it cannot parse
 
 	mu     sync.Mutex
 	opened int
+	took   []string
 }
 
 func (s *server) Connect(context.Context) (driver.Conn, error) {
@@ -76,6 +80,12 @@ func (c *conn) take(ctx context.Context, query string) error {
 		<-ctx.Done()
 		return ctx.Err()
 	}
+	c.mu.Lock()
+	c.took = append(c.took, query)
+	c.mu.Unlock()
+	if begins(query, c.unread) {
+		return &mysql.MySQLError{Number: 1064}
+	}
 	if begins(query, c.panics) {
 		panic("a driver")
 	}
@@ -114,5 +124,18 @@ func TestPanicLeavesNoTransaction(t *testing.T) {
 			}
 			testwait.Until(t, "the connection is closed", func() bool { return s.open() == 0 })
 		})
+	}
+}
+
+// TestPlainCommit: a server such as OceanBase takes no COMMIT that refuses a chain.
+func TestPlainCommit(t *testing.T) {
+	s := &server{unread: "COMMIT AND"}
+	pool := sql.OpenDB(s)
+	defer pool.Close()
+	if _, err := sqldb.New(pool, dialect(t, "mysql")).Exec(t.Context(), "INSERT"); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"COMMIT AND NO CHAIN NO RELEASE", "COMMIT", "INSERT", "COMMIT AND NO CHAIN NO RELEASE", "COMMIT"}; !slices.Equal(s.took, want) {
+		t.Errorf("sent %q, want %q", s.took, want)
 	}
 }

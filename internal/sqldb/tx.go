@@ -100,14 +100,24 @@ func (d DB) start(ctx context.Context, c *sql.Conn) error {
 // commitOnly is a COMMIT whatever completion_type is.
 const commitOnly = "COMMIT AND NO CHAIN NO RELEASE"
 
+const erParse = 1064
+
+// commit ends a transaction of MySQL, and begins no other. OceanBase takes the plain COMMIT alone.
+func commit(ctx context.Context, c *sql.Conn) error {
+	err := end(ctx, c, commitOnly)
+	if sqlerr.IsMySQL(err, erParse) {
+		err = end(ctx, c, "COMMIT")
+	}
+	return err
+}
+
 // leave ends a transaction of MySQL that somebody has left open, so that the next statement is in one
 // of its own.
 func (d DB) leave(ctx context.Context, c *sql.Conn) error {
 	if d.level == sql.LevelReadCommitted {
 		return readCommitted(ctx, c)
 	}
-	_, err := c.ExecContext(ctx, commitOnly)
-	return err
+	return commit(ctx, c)
 }
 
 // readCommitted sets the level of the next transaction of MySQL. It commits one that is open.
@@ -115,7 +125,7 @@ func readCommitted(ctx context.Context, c *sql.Conn) error {
 	const set = "SET TRANSACTION ISOLATION LEVEL READ COMMITTED"
 	_, err := c.ExecContext(ctx, set)
 	if sqlerr.IsMySQL(err, erInTransaction) {
-		if _, err = c.ExecContext(ctx, commitOnly); err == nil {
+		if err = commit(ctx, c); err == nil {
 			_, err = c.ExecContext(ctx, set)
 		}
 	}
