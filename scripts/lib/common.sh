@@ -21,7 +21,8 @@ extra_servers=(mysql mariadb11 postgres pgbouncer rabbitmq4 galera standby semis
   zookeeper
   mysql80
   postgres17
-  postgres18)
+  postgres18
+  seekdb)
 servers=("${usual_servers[@]}" "${extra_servers[@]}")
 programs=(compiler browser prometheus strace) # that tests run
 
@@ -115,7 +116,7 @@ port_of() {
     postgres) echo $((base + 23)) ;;
     nginx) echo $((base + 25)) ;;
     pgbouncer | router) echo $((base + 29)) ;;
-    galera-copy | mysql80) echo $((base + 24)) ;;
+    galera-copy | mysql80 | seekdb) echo $((base + 24)) ;;
     galera-?) echo $((base + 26)) ;; # each on an address of its own
     galera-?-group)
       local member=${1%-group}

@@ -21,6 +21,8 @@ ensure_packages() {
       sid_fetch "$kind"
     elif [[ -n ${maven_artifacts[$kind]:-} ]]; then
       maven_fetch "$kind"
+    elif [[ -n ${pypi_wheels[$kind]:-} ]]; then
+      pypi_fetch "$kind"
     fi
   done
 }
@@ -33,6 +35,7 @@ packages_of() {
     galera) echo mariadb-server galera-4 rsync lsof ;;
     mysql | group | router | mariadb11) echo mariadb-client ;;
     mysql80) echo mariadb-client maven unzip libaio1 libnuma1 ;;
+    seekdb) echo mariadb-client python3-pip unzip ;;
     rabbitmq) echo rabbitmq-server ;;
     postgres17 | postgres18) echo postgresql maven unzip xz-utils ;;
     postgres | standby) echo postgresql ;;
@@ -54,6 +57,7 @@ have_galera() { have_mariadb && [[ -e /usr/lib/galera/libgalera_smm.so ]] && com
 have_mysql() { command -v mariadb >/dev/null; }
 have_mariadb11() { have_mysql; }
 have_mysql80() { have_mysql && have_maven && compgen -G '/usr/lib/*/libaio.so.1' >/dev/null && compgen -G '/usr/lib/*/libnuma.so.1' >/dev/null; }
+have_seekdb() { have_mysql && command -v unzip >/dev/null && python3 -m pip --version >/dev/null 2>&1; }
 have_group() { have_mysql; }
 have_router() { have_mysql; }
 have_rabbitmq() { [[ -x $RABBITMQ_SERVER ]] && command -v epmd >/dev/null; }
