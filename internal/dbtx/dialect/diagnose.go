@@ -13,7 +13,7 @@ import (
 // them.
 func diagnoseMySQL(ctx context.Context, c *sql.Conn, s Session) (found []doctor.Finding, err error) {
 	known, err := mysqlValues(ctx, c, `SHOW SESSION VARIABLES WHERE Variable_name IN ('tx_isolation', 'transaction_isolation',
-		'innodb_flush_log_at_trx_commit', 'log_bin', 'sync_binlog', 'binlog_format',
+		'innodb_flush_log_at_trx_commit', 'log_bin', 'sync_binlog', 'binlog_storage_engine', 'binlog_format',
 		'autocommit', 'completion_type')`)
 	if err != nil {
 		return nil, fmt.Errorf("read the settings: %w", err)
@@ -52,7 +52,7 @@ func judgeMySQL(known map[string]string) (found []doctor.Finding) {
 		found = append(found, doctor.DBAutocommit.Found("the session", "completion_type = %s: a COMMIT leaves the connection in another transaction, or closes it", value))
 	}
 	durable := []string{"innodb_flush_log_at_trx_commit"}
-	if known["log_bin"] == "ON" {
+	if known["log_bin"] == "ON" && known["binlog_storage_engine"] == "" { // else InnoDB has it, since MariaDB 12.3
 		durable = append(durable, "sync_binlog")
 	}
 	for _, name := range durable {

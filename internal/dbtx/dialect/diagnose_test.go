@@ -31,6 +31,11 @@ func TestSettingsThatAreNotNamed(t *testing.T) {
 			t.Errorf("without %s: found %v", name, found)
 		}
 	}
+	inside := maps.Clone(sound)
+	inside["binlog_storage_engine"], inside["sync_binlog"] = "innodb", "0"
+	if found := judgeMySQL(inside); found != nil {
+		t.Errorf("with the binary log in InnoDB: found %v", found)
+	}
 	for name, value := range map[string]string{"autocommit": "OFF", "completion_type": "CHAIN"} {
 		known := maps.Clone(sound)
 		known[name] = value
