@@ -2,6 +2,7 @@ package sqllock_test
 
 import (
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,6 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/lock/sqllock"
@@ -100,6 +106,40 @@ func TestIsolation(t *testing.T) {
 				contend(t, []sqllock.Engine{open(t, dsn+setting), open(t, dsn+setting)})
 			})
 		}
+	})
+}
+
+// Locks exclude each other behind a proxy that gives each statement the next of its sessions: an engine
+// needs nothing of the session of the statement before.
+func TestMultiplexed(t *testing.T) {
+	each(t, func(t *testing.T, dsn string) {
+		var session driver.Connector
+		_, d := openPool(t, dsn)
+		switch d {
+		case sqllock.SQLite:
+			t.Skip("it has no proxy")
+		case sqllock.Postgres:
+			config, err := pgx.ParseConfig(dsn)
+			if err != nil {
+				t.Fatal(err)
+			}
+			session = stdlib.GetConnector(*config)
+		default:
+			config, err := mysql.ParseDSN(dsn)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if session, err = mysql.NewConnector(config); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var engines []sqllock.Engine
+		for range 2 {
+			pool := sql.OpenDB(&testdb.Multiplexer{Sessions: []driver.Connector{session, session, session}})
+			t.Cleanup(func() { _ = pool.Close() })
+			engines = append(engines, openOn(t, pool, d))
+		}
+		contend(t, engines)
 	})
 }
 
