@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/teststack"
 )
 
@@ -144,8 +146,13 @@ func TestCatchUpOfPercona(t *testing.T) {
 				t.Fatal(err)
 			}
 			c := connectionOf(t, config)
+			s, err := d.ReadSession(ctx, c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Galera, s.Family = true, MySQL
 			_, unknown := c.ExecContext(ctx, "SET SESSION wsrep_sync_wait = 6")
-			err = d.CatchUp(ctx, c, Session{Galera: true, Family: MySQL})
+			err = d.CatchUp(ctx, c, s)
 			if unknown != nil { // the server knows no Galera
 				if err == nil || IsSyntax(err) {
 					t.Errorf("it does not understand: %v", err)
@@ -160,6 +167,51 @@ func TestCatchUpOfPercona(t *testing.T) {
 	}
 }
 
+// TestCatchUpElsewhere: what another server has waited for, or another session without the setting,
+// shows nothing of the server that is asked.
+func TestCatchUpElsewhere(t *testing.T) {
+	ctx := context.Background()
+	d, _ := Of("mysql")
+	config, err := mysql.ParseDSN(teststack.MySQL(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	connector, err := mysql.NewConnector(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	direct := connectionOf(t, config)
+	s, err := d.ReadSession(ctx, direct)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, unknown := direct.ExecContext(ctx, "SET SESSION wsrep_sync_wait = 0"); unknown != nil {
+		t.Skip("the server knows no Galera")
+	}
+	proxied := func() *sql.Conn {
+		return connectionBy(t, &testdb.Multiplexer{Sessions: []driver.Connector{connector, connector}})
+	}
+	another := strings.Replace(s.Server, ":", "-2:", 1)
+	for name, tt := range map[string]struct {
+		c      *sql.Conn
+		family Family
+		server string
+		want   error
+	}{
+		"MariaDB":                          {direct, MariaDB, s.Server, nil},
+		"MariaDB by a proxy":               {proxied(), MariaDB, s.Server, nil},
+		"MariaDB, at another server":       {direct, MariaDB, another, errElsewhere},
+		"Percona":                          {direct, MySQL, s.Server, nil},
+		"Percona, in a session without it": {proxied(), MySQL, s.Server, errElsewhere},
+		"Percona, at another server":       {connectionOf(t, config), MySQL, another, errElsewhere},
+	} {
+		s.Galera, s.Family, s.Server = true, tt.family, tt.server
+		if err := d.CatchUp(ctx, tt.c, s); !errors.Is(err, tt.want) || (err == nil) != (tt.want == nil) {
+			t.Errorf("%s: %v, want %v", name, err, tt.want)
+		}
+	}
+}
+
 // connectionOf opens a connection that is closed when the test ends.
 func connectionOf(t *testing.T, config *mysql.Config) *sql.Conn {
 	t.Helper()
@@ -167,6 +219,11 @@ func connectionOf(t *testing.T, config *mysql.Config) *sql.Conn {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return connectionBy(t, connector)
+}
+
+func connectionBy(t *testing.T, connector driver.Connector) *sql.Conn {
+	t.Helper()
 	pool := sql.OpenDB(connector)
 	t.Cleanup(func() { _ = pool.Close() })
 	c, err := pool.Conn(context.Background())

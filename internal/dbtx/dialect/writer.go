@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/belaygo/belay/internal/sqlconn"
 )
@@ -56,32 +57,55 @@ func catchUpMySQL(ctx context.Context, c *sql.Conn, s Session) error {
 	if s.Family == MariaDB {
 		await = syncMariaDB
 	}
-	if err := await(ctx, c); err != nil {
+	if err := await(ctx, c, s); err != nil {
 		return fmt.Errorf("wait for what the cluster has committed: %w", err)
 	}
 	return nil
 }
 
-func syncMariaDB(ctx context.Context, c *sql.Conn) error {
-	var one int
-	return c.QueryRowContext(ctx, "SET STATEMENT wsrep_sync_wait = 1 FOR SELECT 1").Scan(&one)
+// errElsewhere is returned by a Dialect.CatchUp that was executed by another server than the one that
+// had the transaction, or in another session than its setting, as behind a proxy that sends a SELECT to
+// a replica.
+var errElsewhere = errors.New("the wait was at another server, as behind a proxy that sends reads elsewhere")
+
+// The read that waits also reports where it did.
+const where = "@@hostname, @@port, @@server_id, @@wsrep_node_name, @@SESSION.wsrep_sync_wait & 1"
+
+func syncMariaDB(ctx context.Context, c *sql.Conn, s Session) error {
+	return s.waitedAt(c.QueryRowContext(ctx, "SET STATEMENT wsrep_sync_wait = 1 FOR SELECT "+where))
 }
 
 // syncMySQL is for a Galera of MySQL's, as Percona's, which has no setting for one statement.
-func syncMySQL(ctx context.Context, c *sql.Conn) error {
-	var was, one int
+func syncMySQL(ctx context.Context, c *sql.Conn, s Session) error {
+	var was int
 	if err := c.QueryRowContext(ctx, "SELECT @@SESSION.wsrep_sync_wait").Scan(&was); err != nil {
 		return err
 	}
 	if _, err := c.ExecContext(ctx, "SET SESSION wsrep_sync_wait = 1"); err != nil {
 		return err
 	}
-	err := c.QueryRowContext(ctx, "SELECT 1").Scan(&one)
+	err := s.waitedAt(c.QueryRowContext(ctx, "SELECT "+where))
 	_, restored := c.ExecContext(ctx, fmt.Sprintf("SET SESSION wsrep_sync_wait = %d", was))
-	if restored != nil { // as when ctx has ended: the pool must not keep the setting
+	if restored != nil || errors.Is(err, errElsewhere) { // the pool must not keep the setting
 		sqlconn.Discard(c)
 	}
 	return errors.Join(err, restored)
+}
+
+// waitedAt returns an error unless a read of where has waited, at the server of the session.
+func (s Session) waitedAt(read *sql.Row) error {
+	var host, port, id, node string
+	var waited bool
+	if err := read.Scan(&host, &port, &id, &node, &waited); err != nil {
+		return err
+	}
+	for _, name := range []string{host + ":" + port, id, node} {
+		waited = waited && strings.Contains(" "+s.Server+" ", " "+name+" ")
+	}
+	if !waited {
+		return errElsewhere
+	}
+	return nil
 }
 
 // groupWriter: the primary of a group does not become read-only when it has lost sight of the
