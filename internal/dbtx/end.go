@@ -35,6 +35,9 @@ func (t *Tx) Commit() error {
 	if err := t.raw.Open(); err != nil {
 		t.Poison(err)
 	}
+	if t.conn.Session.Sampled && t.Poisoned() == nil {
+		t.unscattered() // before the lease is checked: nothing comes between that and the COMMIT
+	}
 	if err := t.usable(); err != nil {
 		t.conn.Give()
 		t.Rollback()
@@ -179,6 +182,21 @@ func (t *Tx) intact() error {
 		return err
 	}
 	return t.pooled(ctx)
+}
+
+// unscattered poisons the transaction if the connection has left its session without an error. On MySQL
+// and MariaDB that shows only by the savepoint that the transaction began with.
+func (t *Tx) unscattered() {
+	err := t.exec(t.conn, "RELEASE SAVEPOINT "+dialect.First)
+	if dialect.IsNoSavepoint(err) {
+		t.database.sessions.Scatter()
+		t.swapped.Store(true) // so that nobody gets the connection
+		err = t.endedUnseen(fmt.Errorf("%w: the connection has been given another session, or a statement has ended the transaction: "+
+			"what was written may be committed in part", ErrTxControl))
+	}
+	if err != nil {
+		t.Poison(err)
+	}
 }
 
 // inside returns an error if the connection has left the session of the transaction without an error,

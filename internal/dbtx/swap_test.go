@@ -19,6 +19,7 @@ import (
 	"gorm.io/gorm/logger"
 
 	"github.com/belaygo/belay/internal/dbtx"
+	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/teststack"
 )
 
@@ -243,20 +244,54 @@ func TestSessionSwappedAtCommit(t *testing.T) {
 	})
 }
 
-// TestSessionSwappedInSilence: behind a pooler of statements, which reports nothing, a transaction is
-// found to be gone when it is about to be committed, on PostgreSQL.
+// TestSessionSwappedInSilence: a pooler of statements, or a wrapper, may give a connection another
+// session and report nothing. What comes after is committed alone. That the transaction is gone is found
+// when it is about to be committed: on PostgreSQL in each, on MySQL and MariaDB in the first one after the
+// session was read, and from then on in each. In the moment after that nobody finds it.
 func TestSessionSwappedInSilence(t *testing.T) {
 	eachSwapper(t, func(t *testing.T, db *gorm.DB, s *swapper) {
-		if db.Name() != "postgres" {
-			return // MySQL is asked nothing before a COMMIT
+		moments := map[string]int64{"INSERT": 1} // what is committed alone
+		if db.Name() == "mysql" {
+			moments = map[string]int64{"INSERT": 1, "SAVEPOINT belay_first": 2, "SAVEPOINT mine": 1, "RELEASE SAVEPOINT belay_first": 0}
 		}
-		tx := begin(t, db, dbtx.Options{})
-		wantNil(t, tx.Protect(&Order{No: "a"}))
-		wantNil(t, tx.DB().Create(&Order{No: "a"}).Error)
-		s.swapAt("orders", nil)
-		wantNil(t, tx.DB().Create(&Order{No: "b"}).Error)
-		wantIs(t, tx.Commit(), dbtx.ErrTxControl)
-		wantIs(t, tx.Unseen(), dbtx.ErrTxControl)
+		for at, want := range moments {
+			for n := range 2 { // the second transaction is on a connection that is known
+				s.swapAt("", nil)
+				if n > 0 {
+					wantNil(t, begin(t, db, dbtx.Options{}).Commit())
+				}
+				if at == "SAVEPOINT belay_first" {
+					s.swapAt(at, nil)
+				}
+				tx := begin(t, db, dbtx.Options{})
+				wantNil(t, tx.Protect(&Order{No: "a"}))
+				wantNil(t, tx.DB().Create(&Order{No: "a"}).Error)
+				if at != "SAVEPOINT belay_first" {
+					s.swapAt(at, nil)
+				}
+				wantNil(t, tx.DB().Exec("SAVEPOINT mine").Error)
+				wantNil(t, tx.DB().Create(&Order{No: "b"}).Error)
+				wantIs(t, tx.Commit(), dbtx.ErrTxControl)
+				wantIs(t, tx.Unseen(), dbtx.ErrTxControl)
+				if got := count(t, db, &Order{}); got != want {
+					t.Errorf("at %s: %d rows are committed, want %d", at, got, want)
+				}
+				wantNil(t, db.Exec("DELETE FROM orders").Error)
+			}
+		}
+	})
+}
+
+// TestScatteredStatements: a pooler that gives each statement to the next of its sessions is found,
+// whichever transaction is the first.
+func TestScatteredStatements(t *testing.T) {
+	eachMultiplexer(t, true, func(t *testing.T, db, _ *gorm.DB, _ *testdb.Link) {
+		for range 4 {
+			tx := begin(t, db, dbtx.Options{})
+			wantNil(t, tx.DB().Create(&Order{No: "a"}).Error)
+			wantIs(t, tx.Commit(), dbtx.ErrTxControl)
+			wantNil(t, db.Exec("DELETE FROM orders").Error)
+		}
 	})
 }
 

@@ -426,6 +426,24 @@ var resolveMutants = []mutant{
 		tests: "internal/dbtx TestTransactionsOwnSessionIsEnded",
 	},
 	{
+		name:  "swap-in-silence-unnoticed",
+		loses: "An operation is reported as done though its statements were committed one by one, or not at all.",
+		file:  "internal/dbtx/dialect/session.go",
+		old:   `found.Sampled = (first || s.scattered) && `,
+		new:   `found.Sampled = (first && s.scattered) && `,
+		tests: "internal/dbtx TestSessionSwappedInSilence",
+	},
+	{
+		name:  "catch-up-elsewhere",
+		loses: "On Galera behind a proxy an operation is reported as failed that took effect.",
+		file:  "internal/dbtx/dialect/writer.go",
+		old: `	if !waited {
+		return errElsewhere`,
+		new: `	if false {
+		return errElsewhere`,
+		tests: "internal/dbtx/dialect TestCatchUpElsewhere",
+	},
+	{
 		name:  "outcome-read-at-a-replica",
 		loses: "Behind a proxy that sends reads to a replica an operation is reported as failed that took effect.",
 		file:  "internal/dbtx/sameserver.go",

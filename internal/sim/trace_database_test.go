@@ -107,6 +107,8 @@ func verbOf(c *call) string {
 func verbIn(sql string, serves bool) string {
 	verb, _, _ := strings.Cut(sql, " ")
 	switch has := func(part string) bool { return strings.Contains(sql, part) }; {
+	case has("RELEASE SAVEPOINT"): // no RELEASE, which is of a lock
+		return "SAVEPOINT"
 	case !serves:
 	case has("LEFT JOIN belay_answer"):
 		return record

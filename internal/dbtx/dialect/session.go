@@ -47,6 +47,10 @@ type Session struct {
 	TimeoutRollsBack bool   // a lock wait that takes too long undoes the transaction
 	Behind           bool   // a transaction may begin before the commits of other nodes have arrived
 	LockWait         string // how long a statement waits for a row, as a setting of the session
+	// Sampled is set if the transaction must still have the savepoint [First] when it is committed.
+	// MySQL and MariaDB report nothing if a pooler has sent its statements to several sessions: see
+	// [Sessions.Scatter].
+	Sampled bool
 }
 
 // HoldsBack reports whether the session must be without autocommit while it has a transaction.
@@ -56,7 +60,7 @@ type Session struct {
 func (s Session) HoldsBack() bool { return s.Galera && s.Autocommit }
 
 // Marked reports whether a transaction begins with the savepoint [First].
-func (s Session) Marked() bool { return s.Galera || s.Yields }
+func (s Session) Marked() bool { return s.Galera || s.Yields || s.Sampled }
 
 // Begin returns the statements that begin a transaction in the session.
 func (s Session) Begin(d Dialect) []string {
@@ -80,9 +84,10 @@ func (s Session) RolledBack(err error) bool {
 // Sessions remembers the sessions of a pool by the driver's connections, so that each is
 // read once in its life, on MySQL once a minute, and not in each transaction.
 type Sessions struct {
-	mu    sync.Mutex
-	known map[any]Session
-	moved bool
+	mu        sync.Mutex
+	known     map[any]Session
+	moved     bool
+	scattered bool
 }
 
 // rereadInterval is how long a session's ID is trusted on MySQL, where reading it costs
@@ -94,6 +99,24 @@ func (s *Sessions) Moved() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.moved
+}
+
+// Scatter notes that a transaction has lost its session: from now on each one on MySQL and MariaDB is
+// [Session.Sampled]. Before that only the first one is after its session was read, which costs two
+// short statements a minute.
+func (s *Sessions) Scatter() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.scattered = true
+}
+
+// sampled returns a session with Sampled as it is for the next transaction. One of a family that
+// Belay does not know may have no savepoints.
+func (s *Sessions) sampled(found Session, d Dialect, first bool) Session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found.Sampled = (first || s.scattered) && d.Name == "mysql" && !found.Marked() && !found.Family.Resembles()
+	return found
 }
 
 // Of returns the session of a connection of a pool.
@@ -108,7 +131,7 @@ func (s *Sessions) Of(ctx context.Context, pool *sql.DB, c *sql.Conn, d Dialect)
 		found, ok := s.known[key]
 		s.mu.Unlock()
 		if ok && (d.Name != "mysql" || time.Since(found.Read) < rereadInterval) {
-			return found, nil
+			return s.sampled(found, d, false), nil
 		}
 		then = found.ID
 	}
@@ -124,7 +147,7 @@ func (s *Sessions) Of(ctx context.Context, pool *sql.DB, c *sql.Conn, d Dialect)
 	if key != nil {
 		s.remember(key, found, pool.Stats().OpenConnections)
 	}
-	return found, nil
+	return s.sampled(found, d, true), nil
 }
 
 // identity returns the pointer that stands for a driver's connection, nil if there is none. It is

@@ -13,12 +13,12 @@ const (
 	setLimit = "SET LOCAL lock_timeout ="
 )
 
-// foreign is how only the other server is told.
-func (db *Database) foreign() string {
+// foreign reports whether only the other server is sent such a statement.
+func (db *Database) foreign(kind string) bool {
 	if db.postgres() {
-		return setWait
+		return kind == setWait || kind == release
 	}
-	return setLimit
+	return kind == setLimit
 }
 
 // bounded reads a statement behind SET STATEMENT.

@@ -58,13 +58,15 @@ var controls = map[string]*statement{
 // kept: there are ever more of them.
 var parsed sync.Map
 
+const release = "RELEASE SAVEPOINT"
+
 // parse returns the statement of a text.
 func (db *Database) parse(sql string) (*statement, error) {
 	if st := controls[sql]; st != nil {
 		return st, nil
 	}
-	for _, kind := range []string{"SAVEPOINT", "ROLLBACK TO SAVEPOINT", "KILL SOFT", "KILL", setWait, setLimit} {
-		if name, ok := strings.CutPrefix(sql, kind+" "); ok && kind != db.foreign() {
+	for _, kind := range []string{"SAVEPOINT", "ROLLBACK TO SAVEPOINT", release, "KILL SOFT", "KILL", setWait, setLimit} {
+		if name, ok := strings.CutPrefix(sql, kind+" "); ok && !db.foreign(kind) {
 			return &statement{kind: kind, name: name}, nil
 		}
 	}

@@ -101,6 +101,9 @@ func (s *schedule) session(r *rand.Rand) (all []sent) {
 		switch n := r.IntN(26); {
 		case n < 24 || alone:
 			all = append(all, s.statement(r, n%24))
+		case saved && r.IntN(3) == 0:
+			plain("RELEASE SAVEPOINT sp")
+			saved = r.IntN(4) == 0 // or go back to it: there is none
 		case saved:
 			plain("ROLLBACK TO SAVEPOINT sp")
 			saved = r.IntN(2) == 0

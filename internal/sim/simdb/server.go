@@ -209,6 +209,8 @@ func (s *session) control(st *statement) error {
 		}
 	case "ROLLBACK TO SAVEPOINT":
 		return s.back(st.name)
+	case release:
+		return s.release(st.name)
 	case "KILL", "KILL SOFT":
 		id, _ := strconv.ParseInt(st.name, 10, 64)
 		if !s.db.killSession(id) {
@@ -218,8 +220,8 @@ func (s *session) control(st *statement) error {
 	return nil
 }
 
-// back goes back to a savepoint.
-func (s *session) back(name string) error {
+// savepoint returns the place of a savepoint, the last one with that name.
+func (s *session) savepoint(name string) (int, error) {
 	t, n := s.tx, -1
 	for i := 0; t != nil && i < len(t.savepoints); i++ {
 		if t.savepoints[i].name == name {
@@ -228,12 +230,31 @@ func (s *session) back(name string) error {
 	}
 	switch {
 	case n >= 0:
+		return n, nil
 	case s.db.postgres():
 		t.fail()
-		return pgErr("3B001", fmt.Sprintf("savepoint %q does not exist", name))
+		return 0, pgErr("3B001", fmt.Sprintf("savepoint %q does not exist", name))
 	default:
-		return myErr(erNoSavepoint, name)
+		return 0, myErr(erNoSavepoint, name)
 	}
+}
+
+// release forgets a savepoint, and those after it.
+func (s *session) release(name string) error {
+	n, err := s.savepoint(name)
+	if err == nil {
+		s.tx.savepoints = s.tx.savepoints[:n]
+	}
+	return err
+}
+
+// back goes back to a savepoint.
+func (s *session) back(name string) error {
+	n, err := s.savepoint(name)
+	if err != nil {
+		return err
+	}
+	t := s.tx
 	t.back(t.savepoints[n].undo)
 	t.savepoints = t.savepoints[:n+1]
 	t.failed = false

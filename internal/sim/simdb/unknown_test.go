@@ -25,7 +25,6 @@ func TestUnknown(t *testing.T) {
 		"UPDATE orders SET amount = no + 1 WHERE no = 'a'",
 		"UPDATE orders SET amount = 2 WHERE no = 'a' LIMIT 1",
 		"DELETE FROM orders WHERE no = 'a' ORDER BY id",
-		"RELEASE SAVEPOINT a",
 		"CREATE TABLE pairs (a BIGINT, b BIGINT, PRIMARY KEY (a, b))",
 	} {
 		synctest.Test(t, func(t *testing.T) {
