@@ -63,7 +63,7 @@ func (t *tracer) unanswered(c *call) {
 		t.see(model.BeginLost, who)
 	case "INSERT", "UPDATE", claims, works, stores, bounds:
 		t.see(model.WriteLost, who)
-	case "SELECT", record:
+	case "SELECT", record, savepoint:
 		t.see(model.ReadLost, who)
 	}
 }
@@ -87,12 +87,13 @@ func (t *tracer) lost(c *call) {
 
 // What statements of an operation that serves a request are, in place of their verbs.
 const (
-	claims = "CLAIM"  // inserts the claim
-	works  = "WORK"   // is a part of the operation
-	stores = "ANSWER" // stores its answer
-	record = "RECORD" // reads a claim, outside of an attempt
-	opens  = "OPEN"   // begins a transaction for that, on MySQL
-	bounds = "BOUND"  // bounds the wait for a claim, on PostgreSQL
+	claims    = "CLAIM"  // inserts the claim
+	works     = "WORK"   // is a part of the operation
+	stores    = "ANSWER" // stores its answer
+	record    = "RECORD" // reads a claim, outside of an attempt
+	opens     = "OPEN"   // begins a transaction for that, on MySQL
+	savepoint = "SAVEPOINT"
+	bounds    = "BOUND" // bounds the wait for a claim, on PostgreSQL
 )
 
 // verbOf names what a call does.
@@ -107,8 +108,8 @@ func verbOf(c *call) string {
 func verbIn(sql string, serves bool) string {
 	verb, _, _ := strings.Cut(sql, " ")
 	switch has := func(part string) bool { return strings.Contains(sql, part) }; {
-	case has("RELEASE SAVEPOINT"): // no RELEASE, which is of a lock
-		return "SAVEPOINT"
+	case has("SAVEPOINT"): // which may be released, as a lock is
+		return savepoint
 	case !serves:
 	case has("LEFT JOIN belay_answer"):
 		return record
