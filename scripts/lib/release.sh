@@ -4,6 +4,11 @@
 path=github.com/belaygo/belay
 released=(cmd/guard-monitor guard/guardotel guard/pgxguard grpcguard lock/etcdlock lock/zklock) # beside the root; the rest is for this repository
 
+die() {
+  printf 'belay release: %s\n' "$*" >&2
+  exit 1
+}
+
 # want_version VERSION
 want_version() {
   [[ $1 =~ ^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.]+)?$ ]] || die "want the version of the release, such as v0.1.0"
