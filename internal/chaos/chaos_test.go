@@ -147,6 +147,7 @@ func chaos(t *report, f form, d time.Duration) (run, []sample) {
 	events := way.deliver(db, handedIn(records))
 	delivered := time.Since(ended)
 	ending.Wait()
+	t.keepJSON(outFile, out)
 	t.Logf("after the workers' end: %.1f s until the monitor had all events, %.1f s until messages and payments were ended", delivered.Seconds(), time.Since(ended).Seconds())
 	r := run{head, records, w.faults, readRows(t, db), out, events}
 	if server.bed != nil {

@@ -1,12 +1,13 @@
 package chaos_test
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -181,7 +182,7 @@ func (p *provider) idle() bool {
 func (p *provider) charges() ([]charge, map[fate]int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return append([]charge(nil), p.ledger...), p.calls
+	return slices.Clone(p.ledger), maps.Clone(p.calls)
 }
 
 // TestProvider: a charge is made once for an id, as long as that is remembered.
@@ -228,8 +229,5 @@ func TestProviderFails(t *testing.T) {
 		if answers := f == prompt || f == lateAnswer; (err == nil) != answers {
 			t.Errorf("%s: error is %v", f, err)
 		}
-	}
-	if cmp.Compare(remembered, callUntil+callTimeout) <= 0 {
-		t.Error("the provider forgets an id that may be called still")
 	}
 }
