@@ -64,8 +64,8 @@ func noteOf(topic, key, no string, n int64) (guard.Message, error) {
 	return guard.Message{Topic: topic, Key: key, Body: body}, err
 }
 
-// sends sends a note behind the writes of an operation.
-func sends(ctx context.Context, tx *gorm.DB, topic, key, no string, n int64) error {
+// sendNote sends a note behind the writes of an operation.
+func sendNote(ctx context.Context, tx *gorm.DB, topic, key, no string, n int64) error {
 	m, err := noteOf(topic, key, no, n)
 	if err != nil {
 		return err
@@ -85,7 +85,7 @@ func sendParcel(ctx context.Context, tx *gorm.DB, w *worker, t task, do string) 
 	if err := tx.Create(p).Error; err != nil {
 		return err
 	}
-	if err := sends(ctx, tx, topicOf(t.id), t.key, do, p.N); err != nil {
+	if err := sendNote(ctx, tx, topicOf(t.id), t.key, do, p.N); err != nil {
 		return err
 	}
 	if w.isPoor(do) {

@@ -49,7 +49,7 @@ func serve(ctx context.Context, tx *gorm.DB, w *worker, t task, do string) (answ
 		return "", err
 	}
 	if s.Sent = requestSends(t.id); s.Sent {
-		if err := sends(ctx, tx, topicOf(tallyOf(t.id)), keyOf(tallies, tallyOf(t.id)), serviceNo(t.id), s.N); err != nil {
+		if err := sendNote(ctx, tx, topicOf(tallyOf(t.id)), keyOf(tallies, tallyOf(t.id)), serviceNo(t.id), s.N); err != nil {
 			return "", err
 		}
 	}
