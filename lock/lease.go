@@ -113,7 +113,13 @@ type leaseKey struct {
 	key    string
 }
 
+// anyLeaseKey is the key of a context's value: a lease, on whatever key of whatever Locker.
+type anyLeaseKey struct{}
+
 func (c *leaseContext) Value(key any) any {
+	if key == (anyLeaseKey{}) {
+		return (*Lease)(c)
+	}
 	if k, ok := key.(leaseKey); ok && k.locker == c.locker && k.key == c.grant.key {
 		return (*Lease)(c)
 	}
@@ -123,14 +129,23 @@ func (c *leaseContext) Value(key any) any {
 // Holds reports whether ctx carries a living lease of l on key, so that an acquire with
 // ctx is granted at once.
 func (l *Locker) Holds(ctx context.Context, key string) bool {
-	lease, _ := ctx.Value(leaseKey{l, key}).(*Lease)
+	lease := l.leaseIn(ctx, key)
 	return lease != nil && lease.Err() == nil
+}
+
+// leaseIn returns the lease on key that ctx carries, or nil.
+func (l *Locker) leaseIn(ctx context.Context, key string) *Lease {
+	if ctx.Value(anyLeaseKey{}) == nil { // most often, and asked without an allocation
+		return nil
+	}
+	lease, _ := ctx.Value(leaseKey{l, key}).(*Lease)
+	return lease
 }
 
 // reenter returns another lease on the lock that ctx carries a lease on, or nil if
 // ctx carries none that lives.
 func (l *Locker) reenter(ctx context.Context, key string) *Lease {
-	outer, _ := ctx.Value(leaseKey{l, key}).(*Lease)
+	outer := l.leaseIn(ctx, key)
 	if outer == nil {
 		return nil
 	}
