@@ -72,9 +72,12 @@ func (l *Locker) callEngine(ctx context.Context, r lockengine.Request) (answer l
 			l.addOrphan(r, true)
 		}
 	}()
-	bound := l.cfg.TTL - l.cfg.margin()
-	bounded, cancel := within(ctx, bound)
-	defer cancel()
+	bound, bounded := l.cfg.answerTime(), ctx
+	if !l.limited {
+		var cancel context.CancelFunc
+		bounded, cancel = within(ctx, bound)
+		defer cancel()
+	}
 	fail.Point("lock/before-acquire")
 	answer, err = l.engine.Acquire(bounded, r, l.cfg.TTL)
 	fail.Point("lock/acquire-answered")

@@ -76,3 +76,7 @@ func (c Config) withDefaults() (Config, error) {
 // margin is by how much the local deadline comes before the lock can expire in
 // the engine: time for a last statement to end, and for clocks that drift.
 func (c Config) margin() time.Duration { return min(c.TTL/10, time.Second) }
+
+// answerTime is how long the engine has for an acquire: the lock can have expired before a later
+// answer comes.
+func (c Config) answerTime() time.Duration { return c.TTL - c.margin() }

@@ -42,6 +42,7 @@ import (
 type Locker struct {
 	engine  lockengine.Engine
 	losses  lockengine.LossWatcher // the engine, nil if it is no LossWatcher
+	limited bool                   // the engine itself bounds an acquire by cfg.answerTime
 	cfg     Config
 	epoch   time.Time     // when the Locker was made
 	step    time.Duration // by how much a test has set the wall clock

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/belaygo/belay/internal/isnil"
+	"github.com/belaygo/belay/lock/internal/ability"
 	"github.com/belaygo/belay/lock/lockengine"
 )
 
@@ -35,6 +36,9 @@ func New(engine lockengine.Engine, cfg Config) (*Locker, error) {
 		wake:    make(chan struct{}, 1),
 	}
 	l.losses, _ = engine.(lockengine.LossWatcher)
+	if limiter, ok := engine.(ability.Limiter); ok {
+		l.limited = limiter.Limit() <= cfg.answerTime()
+	}
 	l.orphans.all = make(map[string]*orphan)
 	l.protected = make(map[string]int64)
 	l.metrics = newMetrics(cfg.Name)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/internal/wait"
+	"github.com/belaygo/belay/lock/internal/ability"
 )
 
 // How long Acquire and Inspect retry requests that were not executed, and how often.
@@ -17,6 +18,11 @@ const (
 // requestTime bounds Acquire and Inspect, whatever the timeouts of a client that was
 // passed to New: its dials alone may take 25 s.
 const requestTime = 5 * time.Second
+
+var _ ability.Limiter = (*engine)(nil)
+
+// Limit implements ability.Limiter.
+func (*engine) Limit() time.Duration { return requestTime }
 
 // withRetry makes attempts for up to a second while Redis cannot be reached or rejects
 // requests unexecuted, as it does during a failover. A node that does not answer fails

@@ -20,6 +20,13 @@ type Starter interface {
 	Started() (time.Time, error)
 }
 
+// A Limiter is an engine that bounds its acquires itself, so that nobody else has to.
+type Limiter interface {
+	// Limit returns how long Acquire takes at most, whatever its context. Then it returns an
+	// error that does not match context.DeadlineExceeded, unless its context has ended.
+	Limit() time.Duration
+}
+
 // An Adopter is an engine that can acquire many locks by one request. Engines need not implement
 // it: at a switch, held locks are then acquired in the new engine by one request each, 64 at a
 // time. An Adopter takes fewer requests, so more locks are in the new engine before they expire.
