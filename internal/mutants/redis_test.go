@@ -37,8 +37,8 @@ var redisMutants = []mutant{
 		name:  "lock-outlives-its-ttl",
 		loses: "The key of a process that died stays locked for minutes.",
 		file:  "lock/redislock/acquire.go",
-		old:   `[]any{r.Owner, ttl.Milliseconds(), e.id, `,
-		new:   `[]any{r.Owner, 24 * ttl.Milliseconds(), e.id, `,
+		old:   `arguments(r.Owner, ttl.Milliseconds(), e.self, `,
+		new:   `arguments(r.Owner, 24*ttl.Milliseconds(), e.self, `,
 		tests: "lock/redislock TestLockInRedis",
 	},
 	{

@@ -31,7 +31,7 @@ func (e *engine) acquire(ctx context.Context, r lockengine.Request, ttl time.Dur
 	name := e.lockName(r.Key)
 	cmd := &command{
 		script: acquireScript, name: name,
-		args: []any{r.Owner, ttl.Milliseconds(), e.id, r.Waits && e.waker.listens(name)},
+		args: arguments(r.Owner, ttl.Milliseconds(), e.self, r.Waits && e.waker.listens(name)),
 	}
 	if r.UnlessMarked {
 		cmd.marker, cmd.readMarker = e.beside("done", name), true

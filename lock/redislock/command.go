@@ -3,7 +3,6 @@ package redislock
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -20,7 +19,7 @@ type command struct {
 	script *script
 	name   string // of the lock
 	line   string // of the lock's line, if the script may use that: its second key
-	args   []any
+	args   []any  // see arguments
 
 	marker     string        // the lock's marker, if setMarker or readMarker is set
 	setMarker  time.Duration // how long to mark the lock as done; 0 = not
@@ -34,20 +33,32 @@ type command struct {
 	markerGet *redis.StringCmd // after it
 }
 
+// headRoom is how many arguments a command has before those of its script.
+const headRoom = 5
+
+// arguments returns the arguments of a script, behind room for those of its command.
+func arguments(own ...any) []any {
+	return append(make([]any, headRoom, headRoom+len(own)), own...)
+}
+
 // NoRetry is called by go-redis before it sends a command again.
 func (c *command) NoRetry() bool { return !c.script.question() }
 
 // prepare makes the command ready to be sent by the hash of its script, or by the
 // source if the node does not know the hash.
 func (c *command) prepare(ctx context.Context, bySource bool) {
-	head := []any{"evalsha", c.script.byHash, 2, c.name, c.line}
-	if bySource {
-		head[0], head[1] = "eval", c.script.bySource
-	}
+	args := c.args
 	if c.line == "" {
-		head[2], head = 1, head[:4]
+		args = args[1:]
 	}
-	c.Cmd = redis.NewCmd(ctx, slices.Concat(head, c.args)...)
+	args[0], args[1], args[2], args[3] = "evalsha", c.script.byHash, 1, c.name
+	if c.line != "" {
+		args[2], args[4] = 2, c.line
+	}
+	if bySource {
+		args[0], args[1] = "eval", c.script.bySource
+	}
+	c.Cmd = redis.NewCmd(ctx, args...)
 	c.SetFirstKeyPos(3)
 	if c.setMarker > 0 {
 		c.markerSet = redis.NewStatusCmd(ctx, "set", c.marker, "1", "px", c.setMarker.Milliseconds())

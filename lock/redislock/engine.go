@@ -31,6 +31,7 @@ type Engine interface {
 
 type engine struct {
 	id       string // in lines
+	self     any    // id as an argument, made once
 	client   redis.UniversalClient
 	owned    bool // Close closes client
 	cfg      Config

@@ -17,7 +17,7 @@ func (e *engine) Inspect(ctx context.Context, key string) (holder lockengine.Hol
 }
 
 func (e *engine) inspect(ctx context.Context, key string) (lockengine.Holder, error) {
-	cmd := &command{script: inspectScript, name: e.lockName(key)}
+	cmd := &command{script: inspectScript, name: e.lockName(key), args: arguments()}
 	if err := e.run(ctx, cmd); err != nil {
 		return lockengine.Holder{}, err
 	}

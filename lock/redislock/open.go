@@ -36,8 +36,10 @@ func newEngine(client redis.UniversalClient, cfg Config) (*engine, error) {
 		return nil, err
 	}
 	topology := newTopology(client)
+	id := uuid.NewString()
 	e := &engine{
-		id:       uuid.NewString(),
+		id:       id,
+		self:     id,
 		client:   client,
 		cfg:      cfg,
 		sender:   passThrough{topology},

@@ -36,7 +36,7 @@ func (e *engine) releaseOf(name string, r lockengine.Request, leaves string) *co
 	}
 	cmd := &command{
 		script: releaseScript, name: name, line: e.lineOf(name),
-		args: []any{r.Owner, tells, e.topology.publish(), e.waker.listens(name), leaves},
+		args: arguments(r.Owner, tells, e.topology.publish(), e.waker.listens(name), leaves),
 	}
 	if r.Mark > 0 {
 		cmd.marker, cmd.setMarker = e.beside("done", name), r.Mark

@@ -16,7 +16,7 @@ func (e *engine) Renew(ctx context.Context, rs []lockengine.Request, ttl time.Du
 	}
 	cmds := make([]*command, len(rs))
 	for i, r := range rs {
-		cmds[i] = &command{script: renewScript, name: e.lockName(r.Key), args: []any{r.Owner, ttl.Milliseconds()}}
+		cmds[i] = &command{script: renewScript, name: e.lockName(r.Key), args: arguments(r.Owner, ttl.Milliseconds())}
 	}
 	e.runAll(ctx, cmds)
 	errs := make([]error, len(rs))

@@ -47,7 +47,7 @@ func newTopology(client redis.UniversalClient) *topology {
 }
 
 // publish is the command that publishes the release of a lock.
-func (t *topology) publish() string {
+func (t *topology) publish() any {
 	if t.shards {
 		return "spublish" // release.lua falls back to publish
 	}
