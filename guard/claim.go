@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"gorm.io/gorm"
@@ -59,15 +60,17 @@ func newClaiming(requests []once.Request, in records) (*claiming, error) {
 // hold notes the keys of the call, which are in order. The request's own excludes all
 // who have it, whatever else they hold.
 func (k *claiming) hold(p *plan) {
-	h, own := sha256.New(), p.find(k.key) != nil
+	own := p.find(k.key) != nil
+	named := make([]byte, 0, 512) // most often on the stack
 	for i := range p.keys {
 		one := &p.keys[i]
 		if own && !one.request {
 			continue
 		}
-		_, _ = fmt.Fprintf(h, "%d %s", len(one.key), one.key)
+		named = append(append(strconv.AppendInt(named, int64(len(one.key)), 10), ' '), one.key...)
 	}
-	k.held = int64(binary.BigEndian.Uint64(h.Sum(nil))) //nolint:gosec // any 64 bits do
+	sum := sha256.Sum256(named)
+	k.held = int64(binary.BigEndian.Uint64(sum[:])) //nolint:gosec // any 64 bits do
 }
 
 // lockKey returns the key of the request's own lock, "" if there is no request.

@@ -111,6 +111,9 @@ func (p *plan) protect(tx *dbtx.Tx) error {
 }
 
 func (k *planned) protect(tx *dbtx.Tx) error {
+	if len(k.rows) == 0 {
+		return nil
+	}
 	defer tx.Under(k.key)()
 	for _, row := range k.rows {
 		if err := tx.Protect(row); err != nil {

@@ -135,7 +135,7 @@ func (t *Tx) ProtectNew(model any) error {
 	if err != nil {
 		return err
 	}
-	if t.rows.HasNamed(t.underKey(), m.Table()) || len(t.rows.Among(m.Write())) > 0 {
+	if t.rows.HasNamed(t.underKey(), m.Table()) || t.rows.Any() && len(t.rows.Among(m.Write())) > 0 {
 		return nil
 	}
 	r, err := t.newRow(m)

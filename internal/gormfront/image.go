@@ -45,6 +45,16 @@ func Images(stmt *gorm.Statement) (images []statement.Image) {
 
 // omits returns whether the program has left a column out of a statement.
 func omits(stmt *gorm.Statement) func(*schema.Field) bool {
+	if len(stmt.Selects)+len(stmt.Omits) == 0 {
+		return func(f *schema.Field) bool {
+			for _, same := range stmt.Schema.FieldsByName {
+				if same.DBName == f.DBName && !same.Creatable {
+					return true
+				}
+			}
+			return false
+		}
+	}
 	named, restricted := stmt.SelectAndOmitColumns(true, false)
 	return func(f *schema.Field) bool {
 		written, said := named[f.DBName]
@@ -81,7 +91,7 @@ func generatesKey(stmt *gorm.Statement) bool {
 func guessesKeys(stmt *gorm.Statement, omitted func(*schema.Field) bool) bool {
 	several := models.Count(stmt) > 1
 	return slices.ContainsFunc(stmt.Schema.PrimaryFields, func(f *schema.Field) bool {
-		return (several && f.AutoIncrement || omitted(f)) && !returns(stmt, f)
+		return !returns(stmt, f) && (several && f.AutoIncrement || omitted(f))
 	})
 }
 

@@ -24,7 +24,7 @@ func Given(stmt *gorm.Statement) *statement.Write {
 		if row.CanAddr() {
 			r.Struct = row.Addr().Interface()
 		}
-		w.Rows = append(w.Rows, r)
+		w.Add(r)
 	})
 	return w
 }

@@ -80,6 +80,7 @@ var indexQueries = map[string]string{
 
 // UniqueKeys returns the columns of each index that names a row.
 func UniqueKeys(indexes []Index) (columns [][]string) {
+	columns = make([][]string, 0, len(indexes))
 	for _, i := range indexes {
 		if i.flaw() == "" {
 			columns = append(columns, i.Columns)
@@ -90,7 +91,7 @@ func UniqueKeys(indexes []Index) (columns [][]string) {
 
 // IsUnique reports whether the columns are those of an index that names a row.
 func IsUnique(indexes []Index, columns []string) bool {
-	return slices.ContainsFunc(UniqueKeys(indexes), func(c []string) bool { return SameColumns(c, columns) })
+	return slices.ContainsFunc(indexes, func(i Index) bool { return i.flaw() == "" && SameColumns(i.Columns, columns) })
 }
 
 // Unusable lists the indexes whose columns name no row.

@@ -23,6 +23,16 @@ type Write struct {
 	Stamp    rowversion.Stamp // that an UPDATE assigns; 0 if none
 
 	Images []Image // the rows that an INSERT has made, after it has succeeded
+
+	one [1]Row // most statements are given one
+}
+
+// Add adds a row that the statement is given.
+func (w *Write) Add(r Row) {
+	if w.Rows == nil {
+		w.Rows = w.one[:0]
+	}
+	w.Rows = append(w.Rows, r)
 }
 
 // Value returns a column's value; nil if it is not known.

@@ -50,6 +50,9 @@ func same(a, b reflect.Value) bool {
 
 // EachMap does so for maps, in which a row can be given, too.
 func EachMap(s *schema.Schema, dest reflect.Value, f func(value func(column string) any)) {
+	if dest.Kind() == reflect.Struct { // most often: Interface would copy it
+		return
+	}
 	var rows []map[string]any
 	switch v := dest.Interface().(type) {
 	case map[string]any:
