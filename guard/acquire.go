@@ -42,9 +42,9 @@ func (s *keySet) acquire(ctx context.Context) (again bool, err error) {
 // acquireNext stops waiting for a key when the lock on one before it is lost.
 func (s *keySet) acquireNext(ctx, waited context.Context, i int) error {
 	if i > 0 {
-		var cancel context.CancelFunc
+		var cancel context.CancelCauseFunc
 		waited, cancel = s.within(waited)
-		defer cancel()
+		defer cancel(nil)
 	}
 	for {
 		if again, err := s.get(ctx, waited, &s.holds[i]); !again {

@@ -57,12 +57,12 @@ var errNoChange = errors.New("guard: no change was made")
 // a caller who does not wait any longer has cut it short.
 func (k *crew) attempt() (cut bool) {
 	ctx, cancel := k.run.keys.within(k.run.ctx)
-	defer cancel()
+	defer cancel(nil)
 	ctx, k.patience = newPatience(ctx)
 	defer k.patience.end()
 	k.saved, k.run.count = false, len(k.all)
 	defer k.patience.watch(k.all[0].ctx)()
-	e := k.run.series.attempt(scope{ctx, &k.run.keys, newOrigin(k.run.keys.plan, nil)}, k.work)
+	e := k.run.series.attempt(newScope(ctx, &k.run.keys, nil), nil, k.work)
 	return e.outcome == notify.OutcomeRolledBack && e.finding == nil && impatient(ctx)
 }
 

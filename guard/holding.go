@@ -57,7 +57,7 @@ func (h *holding) keys() *keySet {
 // within returns ctx, but it carries the lock, and ends with it.
 func (h *holding) within(ctx context.Context) (context.Context, context.CancelFunc) {
 	held, cancel := h.run.keys.within(ctx)
-	return scope{Context: held, keys: &h.run.keys}, cancel
+	return &scope{Context: held, keys: &h.run.keys}, func() { cancel(nil) }
 }
 
 // learn notes how a transaction ended under the lock.

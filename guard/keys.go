@@ -152,7 +152,7 @@ func (s *keySet) patience() time.Duration {
 }
 
 // within returns ctx, but it ends with the first lease that ends.
-func (s *keySet) within(ctx context.Context) (context.Context, context.CancelFunc) {
+func (s *keySet) within(ctx context.Context) (context.Context, context.CancelCauseFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stops := make([]func() bool, 0, 1)
 	for i := range s.holds {
@@ -160,11 +160,11 @@ func (s *keySet) within(ctx context.Context) (context.Context, context.CancelFun
 			stops = append(stops, context.AfterFunc(lease, func() { cancel(context.Cause(lease)) }))
 		}
 	}
-	return ctx, func() {
+	return ctx, func(cause error) {
 		for _, stop := range stops {
 			stop() // or the release would make a goroutine that ends ctx
 		}
-		cancel(context.Canceled)
+		cancel(cause)
 	}
 }
 

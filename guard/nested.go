@@ -13,7 +13,7 @@ import (
 // a savepoint of its transaction. Its judgement is left to the outer Do: only
 // there it is known what becomes of both.
 func (c *call) nest(ctx context.Context, t *dbtx.Tx) error {
-	outer, ok := ctx.Value(scopeKey{}).(scope)
+	outer, ok := ctx.Value(scopeKey{}).(*scope)
 	switch {
 	case c.request != nil:
 		return fmt.Errorf("%w: a request is served by an operation of its own", ErrNested)
@@ -36,7 +36,7 @@ func (c *call) nest(ctx context.Context, t *dbtx.Tx) error {
 		return err
 	}
 	defer t.Under(plan.protecting(c.plan.main))()
-	ctx = scope{ctx, outer.keys, outer.origin.within(c.plan.main)}
+	ctx = &scope{Context: ctx, keys: outer.keys, origin: outer.origin.within(c.plan.main)}
 	tx := t.DB().Session(&gorm.Session{Context: ctx})
 	tx.DisableNestedTransaction = false // or what failed would stay
 	return tx.Transaction(func(tx *gorm.DB) error { return c.work.op(ctx, tx) })

@@ -31,16 +31,16 @@ type attempted struct {
 	taken map[string]bool // ids of the messages that were sent
 }
 
-// newOrigin returns that of an attempt.
+// newOrigin returns that of messages whose ids are their own.
 func newOrigin(p *plan, request *claiming) *origin {
 	return &origin{plan: p, request: request, main: p.main, attempted: &attempted{}}
 }
 
 // within returns that of a nested Do.
-func (o *origin) within(key string) *origin {
+func (o *origin) within(key string) origin {
 	nested := *o
 	nested.main = key
-	return &nested
+	return nested
 }
 
 // refused returns that of the messages which leave with a refusal. Their ids are their own: the

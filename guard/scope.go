@@ -25,8 +25,8 @@ func Tx(ctx context.Context) *gorm.DB {
 // For, of Once, or of a middleware or a consumer. It reports false for an operation that serves
 // none, and outside of operations.
 func Request(ctx context.Context) (once.Request, bool) {
-	s, ok := ctx.Value(scopeKey{}).(scope)
-	if !ok || s.origin == nil || s.origin.request == nil {
+	s, ok := ctx.Value(scopeKey{}).(*scope)
+	if !ok || s.origin.request == nil {
 		return once.Request{}, false
 	}
 	return s.origin.request.request, true
@@ -40,10 +40,18 @@ type scopeKey struct{}
 type scope struct {
 	context.Context
 	keys   *keySet
-	origin *origin // of its messages
+	origin origin // of its messages
+	sent   attempted
 }
 
-func (s scope) Value(key any) any {
+// newScope returns the scope of an attempt.
+func newScope(ctx context.Context, keys *keySet, request *claiming) *scope {
+	s := &scope{Context: ctx, keys: keys}
+	s.origin = origin{plan: keys.plan, request: request, main: keys.plan.main, attempted: &s.sent}
+	return s
+}
+
+func (s *scope) Value(key any) any {
 	if key == (scopeKey{}) {
 		return s
 	}
@@ -57,9 +65,9 @@ var errNoOrigin = errors.New("guard: a message is sent inside an operation, with
 
 // originOf returns that of the operation that ctx comes from.
 func originOf(ctx context.Context) (*origin, error) {
-	s, ok := ctx.Value(scopeKey{}).(scope)
+	s, ok := ctx.Value(scopeKey{}).(*scope)
 	if !ok {
 		return nil, errNoOrigin
 	}
-	return s.origin, nil
+	return &s.origin, nil
 }

@@ -8,14 +8,8 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/internal/dbtx/dialect"
-	"github.com/belaygo/belay/internal/dbtx/evidence"
-	"github.com/belaygo/belay/internal/dbtx/journal"
 	"github.com/belaygo/belay/internal/dbtx/pinned"
-	"github.com/belaygo/belay/internal/dbtx/protected"
-	"github.com/belaygo/belay/internal/dbtx/reader"
 	"github.com/belaygo/belay/internal/fail"
-	"github.com/belaygo/belay/internal/sqlfront"
-	"github.com/belaygo/belay/internal/wait"
 )
 
 // ErrNoConnection is returned by Begin when Options.BeginTimeout has passed without a
@@ -26,19 +20,18 @@ var ErrNoConnection = errors.New("dbguard: no connection to the database")
 // begin starts a guarded transaction on a connection of a pool. It needs a front.
 func begin(ctx context.Context, pool *sql.DB, d dialect.Dialect, known *database, o Options) (*Tx, error) {
 	o = o.withDefaults()
-	bounded := ctx
-	if o.BeginTimeout > 0 {
-		var cancel context.CancelFunc
-		bounded, cancel = context.WithTimeout(ctx, o.BeginTimeout)
-		defer cancel()
+	if o.End == nil {
+		ctx, o.End = context.WithCancelCause(ctx)
 	}
+	begun := false
+	defer func() {
+		if !begun {
+			o.End(nil)
+		}
+	}()
 	fail.Point("dbtx/before-begin")
-	c, err := pinned.Begin(bounded, pool, d, &known.sessions)
-	switch {
-	case err == nil:
-	case wait.Err(bounded) != nil && wait.Err(ctx) == nil:
-		return nil, fmt.Errorf("%w for %v: %v", ErrNoConnection, o.BeginTimeout, err) //nolint:errorlint // see ErrNoConnection
-	default:
+	c, err := connect(ctx, pool, d, known, o.BeginTimeout, o.End)
+	if err != nil {
 		return nil, err
 	}
 	if d.Name == "mysql" && !c.Session.Snapshot {
@@ -48,25 +41,46 @@ func begin(ctx context.Context, pool *sql.DB, d dialect.Dialect, known *database
 	}
 
 	fail.Point("dbtx/begun")
-	t := &Tx{conn: c, raw: sqlfront.On(c), dialect: d, pool: pool, database: known, options: o, key: o.Key, keyless: o.Keyless}
+	t := &Tx{conn: c, dialect: d, pool: pool, database: known, options: o, key: o.Key, keyless: o.Keyless}
+	t.raw.Init(c)
 	c.Session.Begun = time.Now()
 	if known.sessions.Moved() {
 		t.notePooler()
 	}
 	c.Watcher = t
 	o.Memory.Use(c.Session.Server)
-	t.ctx, t.cancel = context.WithCancel(context.WithValue(ctx, txKey{}, t))
+	t.outer = ctx
+	t.ctx = (*txContext)(t)
 	c.Done = t.ctx.Done()
+	begun = true
 	return t, nil
+}
+
+// connect begins a transaction on a connection, within timeout if that is positive. end ends ctx.
+func connect(ctx context.Context, pool *sql.DB, d dialect.Dialect, known *database, timeout time.Duration, end context.CancelCauseFunc) (*pinned.Conn, error) {
+	if timeout <= 0 {
+		return pinned.Begin(ctx, pool, d, &known.sessions)
+	}
+	timer := time.AfterFunc(timeout, func() { end(ErrNoConnection) })
+	c, err := pinned.Begin(ctx, pool, d, &known.sessions)
+	if timer.Stop() {
+		return c, err
+	}
+	if end(ErrNoConnection); context.Cause(ctx) != ErrNoConnection { //nolint:errorlint // its own value
+		return c, err // something else has ended ctx first
+	}
+	if err == nil {
+		c.Discard() // ctx has ended just now
+		err = context.DeadlineExceeded
+	}
+	return nil, fmt.Errorf("%w for %v: %v", ErrNoConnection, timeout, err) //nolint:errorlint // see ErrNoConnection
 }
 
 // use gives the transaction its front.
 func (t *Tx) use(f front) {
 	t.front = f
-	t.reader = reader.New(f, t.conn, t.dialect, t.conn.Session, &t.database.catalogue, t.detached)
-	t.journal = journal.New(t.reader.Facts, t.dialect.Name == "mysql")
-	t.rows = protected.NewRows(t.reader.SameTable)
-	t.judge = &evidence.Judge{
-		Reader: t.reader, Rows: t.rows, Journal: t.journal, Memory: t.options.Memory, Poison: t.Poison,
-	}
+	t.reader.Init(f, t.conn, t.dialect, t.conn.Session, &t.database.catalogue, t)
+	t.journal.Init(&t.reader, t.dialect.Name == "mysql")
+	t.rows.Init(&t.reader)
+	t.judge.Init(&t.reader, &t.rows, &t.journal, t.options.Memory, t)
 }

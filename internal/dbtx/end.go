@@ -48,7 +48,7 @@ func (t *Tx) Commit() error {
 		return sql.ErrTxDone
 	}
 	t.conn.Refuse()
-	defer t.cancel()
+	defer t.options.End(nil)
 	if err := t.raw.End(t.options.EndTimeout); err != nil {
 		t.conn.Abort()
 		t.journal.Undo()
@@ -117,7 +117,7 @@ func (t *Tx) Rollback() {
 		t.resolved(NotCommitted)
 		return
 	}
-	t.cancel() // interrupts a statement that sends rows
+	t.options.End(nil) // interrupts a statement that sends rows
 	t.conn.Close()
 	defer t.conn.Give()
 	defer t.journal.Undo()
@@ -171,7 +171,7 @@ func (t *Tx) intact() error {
 	if !t.dialect.Aborts {
 		return nil
 	}
-	ctx, cancel := t.detached()
+	ctx, cancel := t.Detached()
 	defer cancel()
 	number, own, err := t.dialect.ReadTransaction(ctx, t.conn.SQL, t.conn.Session)
 	t.xid = number

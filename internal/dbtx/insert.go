@@ -37,7 +37,7 @@ func (t *Tx) noteInserted(of *statement.Write, whole bool, affected int64, rows 
 		w.How = statement.Blind
 	}
 	if whole && len(rows) > 0 {
-		w.Images = journal.Inserted(t.rows, of)
+		w.Images = journal.Inserted(&t.rows, of)
 		w.Whole = len(rows) == of.Given
 		for _, r := range rows {
 			t.judge.SeeBefore(r, protected.Reading{})

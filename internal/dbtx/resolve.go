@@ -308,7 +308,7 @@ func (t *Tx) CatchUp() bool {
 	if t.dialect.CatchUp == nil || !t.conn.Session.Galera {
 		return false
 	}
-	ctx, cancel := t.detached()
+	ctx, cancel := t.Detached()
 	defer cancel()
 	c, now, err := t.reconnect(ctx)
 	if err != nil {

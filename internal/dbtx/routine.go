@@ -98,7 +98,7 @@ func (t *Tx) beside(f func(context.Context, *sql.Conn) error) error {
 	if f == nil {
 		return nil
 	}
-	ctx, cancel := t.detached()
+	ctx, cancel := t.Detached()
 	defer cancel()
 	return f(ctx, t.conn.SQL)
 }

@@ -21,7 +21,7 @@ func NewHandle(find func() (*sql.DB, error)) *sqlfront.Handle {
 		if pool, err := find(); err != nil || t.pool != pool {
 			return nil
 		}
-		return t.raw
+		return &t.raw
 	})
 }
 
@@ -46,8 +46,8 @@ func (t *Tx) SQL() (*sql.Tx, error) {
 	if t.options.SQL == nil {
 		return nil, errNoHandle
 	}
-	return t.options.SQL.Tx(t.ctx, t.raw)
+	return t.options.SQL.Tx(t.ctx, &t.raw)
 }
 
 // Raw returns the transaction as fronts of drivers have it.
-func (t *Tx) Raw() *sqlfront.Transaction { return t.raw }
+func (t *Tx) Raw() *sqlfront.Transaction { return &t.raw }

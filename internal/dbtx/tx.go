@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/belaygo/belay/internal/conflict"
 	"github.com/belaygo/belay/internal/dbtx/dialect"
@@ -23,17 +24,17 @@ import (
 type Tx struct {
 	front   front
 	conn    *pinned.Conn
-	raw     *sqlfront.Transaction // the connection as database/sql sees it
-	ctx     context.Context
-	cancel  context.CancelFunc
+	raw     sqlfront.Transaction // the connection as database/sql sees it
+	outer   context.Context      // the caller's, which Options.End ends
+	ctx     context.Context      // carries the transaction
 	dialect dialect.Dialect
 
 	options  Options
 	pool     *sql.DB
-	rows     *protected.Rows
-	reader   *reader.Reader
-	journal  *journal.Journal
-	judge    *evidence.Judge
+	rows     protected.Rows
+	reader   reader.Reader
+	journal  journal.Journal
+	judge    evidence.Judge
 	database *database
 	xid      string // on PostgreSQL, its number, known when it is about to be committed
 	saved    bool   // it has had a savepoint
@@ -61,6 +62,28 @@ func FromContext(ctx context.Context) *Tx {
 	t, _ := ctx.Value(txKey{}).(*Tx)
 	return t
 }
+
+// txContext is the context of a transaction, which it carries.
+type txContext Tx
+
+func (c *txContext) Deadline() (deadline time.Time, ok bool) { return c.outer.Deadline() }
+func (c *txContext) Done() <-chan struct{}                   { return c.outer.Done() }
+func (c *txContext) Err() error                              { return c.outer.Err() }
+
+func (c *txContext) Value(key any) any {
+	if key == (txKey{}) {
+		return (*Tx)(c)
+	}
+	return c.outer.Value(key)
+}
+
+// endless is a context that outlives the operation's and belongs to no transaction.
+type endless Tx
+
+func (*endless) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }
+func (*endless) Done() <-chan struct{}                   { return nil }
+func (*endless) Err() error                              { return nil }
+func (c *endless) Value(key any) any                     { return outside{c.outer}.Value(key) }
 
 // Context returns the context of the transaction.
 func (t *Tx) Context() context.Context { return t.ctx }
@@ -99,9 +122,9 @@ func (t *Tx) Conflicts() []*conflict.Error { return t.judge.Conflicts() }
 // known after Rollback.
 func (t *Tx) Unsafe() error { return t.unsafe }
 
-// detached returns a context that outlives the operation's and belongs to no transaction.
-func (t *Tx) detached() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(outside{context.WithoutCancel(t.ctx)}, t.options.EndTimeout)
+// Detached returns a context that outlives the operation's and belongs to no transaction.
+func (t *Tx) Detached() (context.Context, context.CancelFunc) {
+	return context.WithTimeout((*endless)(t), t.options.EndTimeout)
 }
 
 // exec runs a query that ends a transaction, on a separate context.
@@ -109,7 +132,7 @@ func (t *Tx) exec(c *pinned.Conn, query string) error {
 	if c.Broken.Load() {
 		return driver.ErrBadConn
 	}
-	ctx, cancel := t.detached()
+	ctx, cancel := t.Detached()
 	defer cancel()
 	_, err := c.SQL.ExecContext(ctx, query)
 	return err

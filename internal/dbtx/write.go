@@ -37,7 +37,7 @@ func (t *Tx) noteWritten(of *statement.Write, affected int64, err error) {
 	if n := int64(len(of.Expected)); n > 0 && affected == n {
 		fail.Point("dbtx/updated")
 		w.How = statement.Versioned
-		w.Images = journal.Updated(t.rows, of)
+		w.Images = journal.Updated(&t.rows, of)
 		for _, img := range w.Images {
 			t.judge.SeeBefore(img.Row, protected.Reading{Found: true, Version: img.From})
 		}

@@ -268,7 +268,7 @@ var databaseMutants = []mutant{
 		name:  "commit-ends-with-the-caller",
 		loses: "A COMMIT whose caller leaves is not sent, or its outcome is not known.",
 		file:  "internal/dbtx/tx.go",
-		old: `	ctx, cancel := t.detached()
+		old: `	ctx, cancel := t.Detached()
 	defer cancel()
 	_, err :=`,
 		new: `	ctx, cancel := context.WithTimeout(t.ctx, t.options.EndTimeout)
@@ -573,7 +573,7 @@ var resolveMutants = []mutant{
 		old: `	select {
 	case c.turn.taken <- struct{}{}:
 		return nil
-	case <-c.turn.ctx.Done():
+	case <-c.turn.until().Done():
 		return sql.ErrTxDone
 	case <-ctx.Done():
 		return ctx.Err()
@@ -584,7 +584,7 @@ var resolveMutants = []mutant{
 func (c *Conn) Give() { <-c.turn.taken }
 
 // Refuse cuts short the statement that runs, and refuses those that wait for their turn.
-func (c *Conn) Refuse() { c.turn.end() }`,
+func (c *Conn) Refuse() { c.turn.refuse() }`,
 		new: `	_ = sql.ErrTxDone
 	return nil
 }

@@ -82,8 +82,8 @@ type Transaction struct {
 	batches int // that are open, of queries that were not sent, perhaps
 }
 
-// On returns the transaction on a connection.
-func On(conn *pinned.Conn) *Transaction { return &Transaction{conn: conn} }
+// Init is called once, before all others.
+func (t *Transaction) Init(conn *pinned.Conn) { t.conn = conn }
 
 // wholeKey is the key under which the context of the operation's own transaction carries it.
 type wholeKey struct{}

@@ -42,10 +42,15 @@ type answer[T any] struct {
 // has used remains valid while Begun is the same, even if it is forgotten: PostgreSQL
 // may read nothing later in the transaction.
 type Tables struct {
-	Known func() *Cache
+	Library
 	Begun time.Time // when the transaction began
+}
+
+// A Library is where descriptions of tables are.
+type Library interface {
+	Known() *Cache
 	// Open returns the database for one read, with its context.
-	Open func() (ctx context.Context, in Source, done func())
+	Open() (ctx context.Context, in Source, done context.CancelFunc)
 }
 
 // Indexes returns the unique indexes of a table, and remembers them unless there are

@@ -18,7 +18,7 @@ func TestFactsAreReadAgain(t *testing.T) {
 	db := testdb.OpenPostgres(t, teststack.Postgres(t)+"&lock_timeout=50")
 	testdb.WantNil(t, db.Exec("CREATE TABLE plain (id INT PRIMARY KEY)").Error)
 	known := new(catalogue.Cache)
-	tables := catalogue.Tables{Known: func() *catalogue.Cache { return known }, Open: open(t, db)}
+	tables := catalogue.Tables{Library: library{known, open(t, db)}}
 	testdb.WantNil(t, db.Transaction(func(tx *gorm.DB) error {
 		err := tx.Exec("LOCK TABLE pg_constraint IN ACCESS EXCLUSIVE MODE").Error
 		if f := tables.Facts("plain"); !f.Triggers {
@@ -41,7 +41,7 @@ func TestIndexesAreReadAgain(t *testing.T) {
 		testdb.WantNil(t, db.Exec("CREATE UNIQUE INDEX plain_no ON plain (no)").Error)
 		known := new(catalogue.Cache)
 		at := func(begun time.Time) int {
-			indexes, err := catalogue.Tables{Known: func() *catalogue.Cache { return known }, Begun: begun, Open: open(t, db)}.Indexes("plain")
+			indexes, err := catalogue.Tables{Library: library{known, open(t, db)}, Begun: begun}.Indexes("plain")
 			testdb.WantNil(t, err)
 			return len(indexes)
 		}
@@ -68,10 +68,20 @@ func TestIndexesAreReadAgain(t *testing.T) {
 }
 
 // open returns a function that opens db for a read.
-func open(t *testing.T, db *gorm.DB) func() (context.Context, catalogue.Source, func()) {
+func open(t *testing.T, db *gorm.DB) catalogue.Source {
 	pool, err := db.DB()
 	testdb.WantNil(t, err)
-	return func() (context.Context, catalogue.Source, func()) {
-		return context.Background(), catalogue.Source{Dialect: db.Name(), Conn: pool}, func() {}
-	}
+	return catalogue.Source{Dialect: db.Name(), Conn: pool}
+}
+
+// library is a catalogue.Library.
+type library struct {
+	known *catalogue.Cache
+	in    catalogue.Source
+}
+
+func (l library) Known() *catalogue.Cache { return l.known }
+
+func (l library) Open() (context.Context, catalogue.Source, context.CancelFunc) {
+	return context.Background(), l.in, func() {}
 }

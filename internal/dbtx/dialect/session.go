@@ -62,9 +62,8 @@ func (s Session) HoldsBack() bool { return s.Galera && s.Autocommit }
 // Marked reports whether a transaction begins with the savepoint [First].
 func (s Session) Marked() bool { return s.Galera || s.Yields || s.Sampled }
 
-// Begin returns the statements that begin a transaction in the session.
-func (s Session) Begin(d Dialect) []string {
-	var all []string
+// AppendBegin appends the statements that begin a transaction in the session.
+func (s Session) AppendBegin(all []string, d Dialect) []string {
 	if s.HoldsBack() {
 		all = append(all, "SET autocommit = 0")
 	}

@@ -246,7 +246,7 @@ func TestBeginOfASession(t *testing.T) {
 		{Session{Galera: true, Autocommit: true}, []string{"SET autocommit = 0", d.Begin, "SAVEPOINT " + First}},
 		{Session{Galera: true}, []string{d.Begin, "SAVEPOINT " + First}},
 	} {
-		if got := tt.session.Begin(d); !slices.Equal(got, tt.want) {
+		if got := tt.session.AppendBegin(nil, d); !slices.Equal(got, tt.want) {
 			t.Errorf("%+v begins with %q, want %q", tt.session, got, tt.want)
 		}
 	}

@@ -116,7 +116,7 @@ func (j *Judge) Resume() {
 		err := j.reread(ctx, c, clean)
 		cancel()
 		if err == nil && c.Evidence.Changed {
-			j.Poison(c.Error)
+			j.tx.Poison(c.Error)
 		}
 	}
 }

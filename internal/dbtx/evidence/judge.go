@@ -19,10 +19,20 @@ type Judge struct {
 	Rows    *protected.Rows   // that the keys protect
 	Journal *journal.Journal  // of the transaction
 	Memory  *protected.Memory // of the operation
-	Poison  func(error)       // keeps the transaction from being committed
+	tx      transaction
 
 	mu        sync.Mutex
 	inquiries []*inquiry // into conflicts on protected rows
+}
+
+// A transaction is what is judged.
+type transaction interface {
+	Poison(err error) // keeps it from being committed
+}
+
+// Init is called once, before all others.
+func (j *Judge) Init(q *reader.Reader, rows *protected.Rows, writes *journal.Journal, m *protected.Memory, t transaction) {
+	j.Reader, j.Rows, j.Journal, j.Memory, j.tx = q, rows, writes, m, t
 }
 
 // Duplicate returns the conflict of an INSERT that was refused with err.
@@ -96,7 +106,7 @@ func (j *Judge) Doubt(err error) {
 // keep adds a conflict to those of the transaction, which a proof poisons.
 func (j *Judge) keep(c *inquiry) {
 	if c.Evidence.Changed {
-		j.Poison(c.Error)
+		j.tx.Poison(c.Error)
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -118,7 +118,7 @@ func (j *Judge) suspectsOfUpdate(w *statement.Write) (suspects []*suspect) {
 	for _, e := range w.Expected {
 		loaded := loadedKey{e.Key, e.Version}
 		all = append(all, loaded)
-		for _, r := range j.Rows.Matching(w.Table, e.Value) {
+		for r := range j.Rows.Matching(w.Table, e.Value) {
 			sure[r] = true
 			suspects = append(suspects, &suspect{row: r, sure: true, loaded: []loadedKey{loaded}})
 		}

@@ -31,7 +31,10 @@ type Coverage struct {
 func (j *Journal) Coverage(rows []*protected.Row) Coverage {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	writes := slices.DeleteFunc(slices.Clone(j.writes), func(w Write) bool { return w.isMessage() })
+	writes, message := j.writes, func(w Write) bool { return w.isMessage() }
+	if slices.ContainsFunc(writes, message) {
+		writes = slices.DeleteFunc(slices.Clone(writes), message)
+	}
 	if len(writes) == 0 {
 		return Coverage{Wrote: j.called}
 	}

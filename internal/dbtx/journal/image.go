@@ -46,7 +46,7 @@ func (i Image) OnTriggers() Image {
 // Inserted returns the images of those rows that a plain INSERT has written.
 func Inserted(rows *protected.Rows, w *statement.Write) (images []Image) {
 	for _, made := range w.Images {
-		for _, r := range rows.Matching(w.Table, made.Value) {
+		for r := range rows.Matching(w.Table, made.Value) {
 			images = append(images, Image{
 				Row: r, Model: w.Model, key: made.Key, guessed: made.Guessed, generated: made.Generated, inserted: true,
 				version: made.Version, stamp: made.Stamp,
@@ -59,7 +59,7 @@ func Inserted(rows *protected.Rows, w *statement.Write) (images []Image) {
 // Updated returns the images of those rows that a versioned UPDATE or DELETE has written.
 func Updated(rows *protected.Rows, w *statement.Write) (images []Image) {
 	for _, loaded := range w.Expected {
-		for _, r := range rows.Matching(w.Table, loaded.Value) {
+		for r := range rows.Matching(w.Table, loaded.Value) {
 			images = append(images, Image{
 				Row: r, Model: w.Model, key: loaded.Key, deleted: w.Deletes,
 				From: loaded.Version, version: loaded.Version + rowversion.Version(w.Steps), stamp: w.Stamp,

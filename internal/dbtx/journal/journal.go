@@ -14,7 +14,7 @@ import (
 // A Journal records the writes of a transaction's statements, and the functions that undo
 // them in memory. It is safe for concurrent use.
 type Journal struct {
-	facts   func(table string) catalogue.Facts
+	tables  Tables
 	unshown bool
 
 	mu         sync.Mutex
@@ -25,6 +25,11 @@ type Journal struct {
 	called     bool // a function was called that may have written
 	undo       []func()
 	savepoints []savepoint
+
+	first struct { // room for what most transactions have
+		writes [1]Write
+		undo   [1]func()
+	}
 }
 
 // A savepoint has the lengths of the journal when it was set.
@@ -33,10 +38,16 @@ type savepoint struct {
 	writes, undo int
 }
 
-// New returns a journal. facts returns the facts of a table; unshown is set if some
-// users see no triggers, as on MySQL and MariaDB.
-func New(facts func(table string) catalogue.Facts, unshown bool) *Journal {
-	return &Journal{facts: facts, unshown: unshown}
+// Tables knows the tables of a database.
+type Tables interface {
+	Facts(table string) catalogue.Facts
+}
+
+// Init is called once, before all others. unshown is set if some users see no triggers, as on
+// MySQL and MariaDB.
+func (j *Journal) Init(tables Tables, unshown bool) {
+	j.tables, j.unshown = tables, unshown
+	j.writes, j.undo = j.first.writes[:0], j.first.undo[:0]
 }
 
 // Sent counts statements that were sent.
@@ -175,7 +186,7 @@ func (j *Journal) touched(r *protected.Row, before bool) bool {
 			continue
 		}
 		if w.How == statement.Raw || w.mayBeTo(r.Table) && (!w.Whole || slices.Contains(w.Rows, r)) ||
-			j.facts(w.Table).Triggers || j.byParent(w, r) {
+			j.tables.Facts(w.Table).Triggers || j.byParent(w, r) {
 			return true
 		}
 	}
@@ -188,7 +199,7 @@ func (j *Journal) byParent(w *Write, r *protected.Row) bool {
 	if w.How == statement.Plain || r.Kept {
 		return false
 	}
-	facts := j.facts(r.Table)
+	facts := j.tables.Facts(r.Table)
 	return w.Deletes && facts.Cascades || facts.Rewrites(r.Identifying())
 }
 

@@ -12,7 +12,7 @@ import (
 // TestUnknownSavepoint: when the transaction goes back to a savepoint that it did
 // not see, any of its writes may be left.
 func TestUnknownSavepoint(t *testing.T) {
-	j := New(nil, false)
+	var j Journal
 	j.writes = []Write{{How: statement.Plain, Table: "orders", Rows: []*protected.Row{{}}}}
 	if c := j.Coverage(nil); !c.Covered {
 		t.Fatalf("coverage is %+v", c)
@@ -27,7 +27,7 @@ func TestUnknownSavepoint(t *testing.T) {
 func TestFunctionMayWrite(t *testing.T) {
 	there, elsewhere := &protected.Row{Table: "orders"}, &protected.Row{Table: "stocks"}
 	for query, want := range map[string]bool{"SELECT sell(1)": true, "SELECT count(*) FROM orders": false} {
-		j := New(nil, false)
+		var j Journal
 		j.Note(sqltext.Split(query, sqltext.MySQL)[0])
 		if j.Wrote() != want || j.Coverage(nil).Wrote != want {
 			t.Errorf("%s: wrote is %v, want %v", query, j.Wrote(), want)
@@ -46,7 +46,8 @@ func TestFunctionMayWrite(t *testing.T) {
 // none.
 func TestMessages(t *testing.T) {
 	row := &protected.Row{Table: "orders", Columns: []string{"no"}}
-	j := New(func(string) catalogue.Facts { return catalogue.Facts{} }, true)
+	var j Journal
+	j.Init(noFacts{}, true)
 	j.NoteMessages("belay_message", false)
 	if !j.Wrote() || !j.WroteRows() || j.OnlyKept() {
 		t.Errorf("wrote %v, rows %v, only kept %v", j.Wrote(), j.WroteRows(), j.OnlyKept())
@@ -65,9 +66,14 @@ func TestMessages(t *testing.T) {
 	if c := j.Coverage([]*protected.Row{row}); !c.Covered || len(c.Uncovered) > 0 {
 		t.Errorf("coverage is %+v", c)
 	}
-	j = New(nil, false)
-	j.NoteMessages("belay_message", true)
-	if j.WroteRows() {
+	var repeated Journal
+	repeated.NoteMessages("belay_message", true)
+	if repeated.WroteRows() {
 		t.Error("a message that was there already was written")
 	}
 }
+
+// noFacts are tables of which nothing is known.
+type noFacts struct{}
+
+func (noFacts) Facts(string) catalogue.Facts { return catalogue.Facts{} }

@@ -32,12 +32,13 @@ func Connect(ctx context.Context, pool *sql.DB, prepare func(*sql.Conn) error) (
 
 // Begin takes a connection from the pool and begins a transaction on it.
 func Begin(ctx context.Context, pool *sql.DB, d dialect.Dialect, known *dialect.Sessions) (*Conn, error) {
-	pinned := &Conn{several: d.Name == "sqlite", turn: newTurn()}
+	pinned := &Conn{several: d.Name == "sqlite", turn: turn{taken: make(chan struct{}, 1)}}
 	var err error
 	pinned.SQL, err = Connect(ctx, pool, func(c *sql.Conn) error {
 		s, err := known.Of(ctx, pool, c, d)
 		if err == nil {
-			err = begin(ctx, c, s.Begin(d))
+			var room [3]string
+			err = begin(ctx, c, s.AppendBegin(room[:0], d))
 		}
 		if err != nil {
 			return fmt.Errorf("begin transaction: %w", err)

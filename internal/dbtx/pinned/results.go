@@ -18,6 +18,8 @@ type results struct {
 	rows []*sql.Rows
 	row  []*sql.Row
 	raw  int // open rows of the driver's own interface
+
+	first [1]*sql.Rows // room for those of one query
 }
 
 // addRaw counts n more open rows of the driver's own interface.
@@ -30,6 +32,9 @@ func (r *results) addRaw(n int) {
 func (r *results) add(rows *sql.Rows) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.rows == nil {
+		r.rows = r.first[:0]
+	}
 	r.rows = append(r.rows, rows)
 }
 

@@ -3,6 +3,7 @@ package pinned
 import (
 	"context"
 	"database/sql"
+	"sync"
 )
 
 // A turn belongs to a statement from its admission until its transaction has noted its
@@ -11,13 +12,32 @@ import (
 // error with which the server has rolled back: it would be committed alone.
 type turn struct {
 	taken chan struct{}
-	ctx   context.Context // ends with the transaction
+
+	mu    sync.Mutex
+	ended bool
+	ctx   context.Context // nil until somebody waits for it
 	end   context.CancelFunc
 }
 
-func newTurn() turn {
-	ctx, end := context.WithCancel(context.Background())
-	return turn{taken: make(chan struct{}, 1), ctx: ctx, end: end}
+// until returns a context that ends with the transaction. Few statements need it.
+func (t *turn) until() context.Context {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ctx == nil {
+		if t.ctx, t.end = context.WithCancel(context.Background()); t.ended {
+			t.end()
+		}
+	}
+	return t.ctx
+}
+
+// refuse ends that context.
+func (t *turn) refuse() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ended = true; t.end != nil {
+		t.end()
+	}
 }
 
 // Take waits for the turn. If ctx or the transaction ends first, it returns ctx's error or
@@ -31,7 +51,7 @@ func (c *Conn) Take(ctx context.Context) error {
 	select {
 	case c.turn.taken <- struct{}{}:
 		return nil
-	case <-c.turn.ctx.Done():
+	case <-c.turn.until().Done():
 		return sql.ErrTxDone
 	case <-ctx.Done():
 		return ctx.Err()
@@ -42,7 +62,7 @@ func (c *Conn) Take(ctx context.Context) error {
 func (c *Conn) Give() { <-c.turn.taken }
 
 // Refuse cuts short the statement that runs, and refuses those that wait for their turn.
-func (c *Conn) Refuse() { c.turn.end() }
+func (c *Conn) Refuse() { c.turn.refuse() }
 
 // Close does so, and takes the turn.
 func (c *Conn) Close() {
@@ -57,6 +77,6 @@ func (c *Conn) within(ctx context.Context, own bool) (context.Context, context.C
 		return ctx, func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(c.turn.ctx, cancel)
+	stop := context.AfterFunc(c.turn.until(), cancel)
 	return ctx, func() { stop(); cancel() }
 }

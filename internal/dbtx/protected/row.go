@@ -44,6 +44,16 @@ func (r *Row) named(value statement.Value) []any {
 	return values
 }
 
+// isNamed reports whether these are the row's values, as others have them.
+func (r *Row) isNamed(value statement.Value) bool {
+	for i, column := range r.Columns {
+		if !sqlvalue.Equal(r.Values[i], value(column)) {
+			return false
+		}
+	}
+	return true
+}
+
 func (r *Row) setValues(values []any) { r.Values, r.id = values, "" }
 
 // Is reports whether a row with the given values is the row. A row with NULL in its key

@@ -20,9 +20,10 @@ type Reader struct {
 	catalogue.Tables
 
 	through atomic.Pointer[access]
+	first   access // that it begins with
 	known   atomic.Pointer[catalogue.Cache]
 	moved   atomic.Bool
-	context func() (context.Context, context.CancelFunc)
+	tx      transaction
 	schemas sync.Map // table name → schema, of tables that are named without one
 }
 
@@ -32,17 +33,29 @@ type access struct {
 	conn   catalogue.Conn
 }
 
-// New returns a reader that reads rows by a loader, and the catalogue on conn, which are of
-// one connection. Each read has a context of its own, which ctx returns.
-func New(l protected.Loader, conn catalogue.Conn, d dialect.Dialect, s dialect.Session, known *catalogue.Cache, ctx func() (context.Context, context.CancelFunc)) *Reader {
-	q := &Reader{Dialect: d, Session: s, context: ctx}
-	q.Use(l, conn)
+// A transaction gives each read a context of its own.
+type transaction interface {
+	Detached() (context.Context, context.CancelFunc)
+}
+
+// Init is called once, before all others. q reads rows by a loader, and the catalogue on conn, which
+// are of the transaction's connection.
+func (q *Reader) Init(l protected.Loader, conn catalogue.Conn, d dialect.Dialect, s dialect.Session, known *catalogue.Cache, t transaction) {
+	q.Dialect, q.Session, q.tx = d, s, t
+	q.first = access{l, conn}
+	q.through.Store(&q.first)
 	q.known.Store(known)
-	q.Tables = catalogue.Tables{Known: q.known.Load, Begun: time.Now(), Open: func() (context.Context, catalogue.Source, func()) {
-		ctx, cancel := q.Context()
-		return ctx, q.catalogue(), cancel
-	}}
-	return q
+	q.Tables = catalogue.Tables{Library: (*library)(q), Begun: time.Now()}
+}
+
+// library is a Reader as a catalogue.Library.
+type library Reader
+
+func (q *library) Known() *catalogue.Cache { return q.known.Load() }
+
+func (q *library) Open() (context.Context, catalogue.Source, context.CancelFunc) {
+	ctx, cancel := (*Reader)(q).Context()
+	return ctx, (*Reader)(q).catalogue(), cancel
 }
 
 // Use makes q read on another connection from now on.
@@ -82,6 +95,6 @@ func Own(ctx context.Context) bool { return ctx.Value(ownKey{}) != nil }
 
 // Context returns a context for reads.
 func (q *Reader) Context() (context.Context, context.CancelFunc) {
-	ctx, cancel := q.context()
+	ctx, cancel := q.tx.Detached()
 	return context.WithValue(ctx, ownKey{}, true), cancel
 }
