@@ -2,7 +2,6 @@ package guard
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"time"
@@ -44,7 +43,7 @@ func (r *reserving) claim(t *dbtx.Tx, h held) error {
 
 // vacant returns ErrDuplicate if a table has the request.
 func (o *callout) vacant(ctx context.Context, table string, row *pending.Row) error {
-	err := o.beside(ctx, func(ctx context.Context, q execer, d sqldb.Dialect) error {
+	err := o.beside(ctx, func(ctx context.Context, q dbtx.Execer, d sqldb.Dialect) error {
 		return pending.Vacant(ctx, q, d, table, row)
 	})
 	if dialect.IsDuplicate(err) {
@@ -53,13 +52,9 @@ func (o *callout) vacant(ctx context.Context, table string, row *pending.Row) er
 	return err
 }
 
-type execer interface {
-	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
-}
-
 // beside runs a statement of Belay in the operation that ctx comes from.
-func (o *callout) beside(ctx context.Context, f func(ctx context.Context, q execer, d sqldb.Dialect) error) error {
-	return dbtx.FromContext(ctx).Beside(func(ctx context.Context, conn *sql.Conn, _ string) error {
+func (o *callout) beside(ctx context.Context, f func(ctx context.Context, q dbtx.Execer, d sqldb.Dialect) error) error {
+	return dbtx.FromContext(ctx).Beside(func(ctx context.Context, conn dbtx.Execer, _ string) error {
 		return f(ctx, conn, o.db.Dialect)
 	})
 }
@@ -75,7 +70,7 @@ func (o *callout) reserved(held context.Context, h *holding) (*answering, error)
 			return o.claiming().own(err)
 		}
 		o.begun = time.Now()
-		return o.beside(ctx, func(ctx context.Context, q execer, d sqldb.Dialect) error {
+		return o.beside(ctx, func(ctx context.Context, q dbtx.Execer, d sqldb.Dialect) error {
 			return pending.Start(ctx, q, d, o.sum, o.lease(), o.until)
 		})
 	}

@@ -325,7 +325,7 @@ func (o *callout) store(ctx context.Context) {
 // finish settles the result, in transaction 2: under the lock h, or under one of its own if that is nil.
 func (o *callout) finish(ctx context.Context, h *holding) (*answering, error) {
 	a := o.answering(h, func(ctx context.Context, tx *gorm.DB) (any, bool, error) {
-		if err := o.beside(ctx, func(ctx context.Context, q execer, d sqldb.Dialect) error {
+		if err := o.beside(ctx, func(ctx context.Context, q dbtx.Execer, d sqldb.Dialect) error {
 			return pending.Settle(ctx, q, d, o.sum, o.attempt)
 		}); err != nil {
 			return nil, false, err

@@ -2,7 +2,6 @@ package guard
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"time"
@@ -164,7 +163,7 @@ func (a *answering) work(t *dbtx.Tx, o options) error {
 		return err
 	}
 	sum := sumOf(a.request)
-	err := t.Beside(func(ctx context.Context, conn *sql.Conn, database string) error {
+	err := t.Beside(func(ctx context.Context, conn dbtx.Execer, database string) error {
 		return claim.Insert(ctx, conn, database, sum[:], a.answer)
 	})
 	if err == nil {

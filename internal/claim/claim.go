@@ -49,8 +49,13 @@ type querier interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
+// execer is what takes a statement in a transaction.
+type execer interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+}
+
 // Insert stores the answer of a request, in the transaction of its claim.
-func Insert(ctx context.Context, q querier, database string, request []byte, a Answer) error {
+func Insert(ctx context.Context, q execer, database string, request []byte, a Answer) error {
 	refused := 0
 	if a.Refused {
 		refused = 1

@@ -2,7 +2,6 @@ package dbtx
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"time"
@@ -89,6 +88,7 @@ func (t *Tx) ClaimAll(models any) error {
 func (t *Tx) insertClaims(models any, patience time.Duration) error {
 	bound := t.dialect.LockWait(t.conn.Session, patience)
 	if bound.Before != "" {
+		t.conn.Use()
 		if _, err := t.conn.SQL.ExecContext(t.ctx, bound.Before); err != nil {
 			t.Learn(err)
 			return fmt.Errorf("bound the wait for the claim: %w", err)
@@ -115,7 +115,7 @@ func (t *Tx) insertClaims(models any, patience time.Duration) error {
 
 // Beside runs f, which sends a statement of Belay that no statement of the program depends
 // on, on the transaction's connection. An error of it poisons the transaction.
-func (t *Tx) Beside(f func(ctx context.Context, c *sql.Conn, database string) error) error {
+func (t *Tx) Beside(f func(ctx context.Context, c Execer, database string) error) error {
 	if err := t.conn.Take(t.ctx); err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ func (t *Tx) Beside(f func(ctx context.Context, c *sql.Conn, database string) er
 	if err := t.usable(); err != nil {
 		return err
 	}
-	err := f(t.ctx, t.conn.SQL, t.dialect.Name)
+	err := f(t.ctx, last{t}, t.dialect.Name)
 	if err != nil {
 		t.Learn(err)
 		t.Poison(err)

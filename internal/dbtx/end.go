@@ -159,7 +159,7 @@ func (t *Tx) free() {
 // intact returns an error if the transaction was undone: see [dialect.Session] for Galera and
 // for a member of a MySQL group. It also returns one if PostgreSQL would execute a COMMIT as a
 // ROLLBACK, as it does after any error, even one behind unread rows. intact notes the number
-// of the transaction, by which Resolve finds its outcome, and its session.
+// of the transaction, by which Resolve finds its outcome, and its session: see [Tx.atEnd].
 func (t *Tx) intact() error {
 	if s := t.conn.Session; s.Galera || s.Yields && t.saved {
 		err := t.exec(t.conn, "RELEASE SAVEPOINT "+dialect.First)
@@ -173,9 +173,9 @@ func (t *Tx) intact() error {
 	}
 	ctx, cancel := t.Detached()
 	defer cancel()
-	number, own, err := t.dialect.ReadTransaction(ctx, t.conn.SQL, t.conn.Session)
-	t.xid = number
-	if err != nil || own {
+	now, err := t.atEnd(ctx)
+	t.xid = now.Number
+	if err != nil || now.Own {
 		return err
 	}
 	if err := t.inside(); err != nil {

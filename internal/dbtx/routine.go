@@ -100,5 +100,6 @@ func (t *Tx) beside(f func(context.Context, *sql.Conn) error) error {
 	}
 	ctx, cancel := t.Detached()
 	defer cancel()
+	t.conn.Use()
 	return f(ctx, t.conn.SQL)
 }

@@ -26,7 +26,7 @@ func (t *Tx) Send(ctx context.Context, rows []message.Row) error {
 		return err
 	}
 	d, _ := sqldb.Of(t.dialect.Name)
-	c := &counting{conn: t.conn.SQL}
+	c := &counting{conn: last{t}}
 	var err error
 	t.conn.Watch(func() { err = message.Insert(ctx, c, d, rows) })
 	switch {
@@ -43,7 +43,7 @@ func (t *Tx) Send(ctx context.Context, rows []message.Row) error {
 
 // counting counts the rows that its statements have written.
 type counting struct {
-	conn *sql.Conn
+	conn Execer
 	rows int64
 }
 

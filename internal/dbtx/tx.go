@@ -36,8 +36,9 @@ type Tx struct {
 	journal  journal.Journal
 	judge    evidence.Judge
 	database *database
-	xid      string // on PostgreSQL, its number, known when it is about to be committed
-	saved    bool   // it has had a savepoint
+	xid      string   // on PostgreSQL, its number, known when it is about to be committed
+	reported reported // what PostgreSQL has returned of it
+	saved    bool     // it has had a savepoint
 	routines routines
 	reset    bool        // a statement has set the session's sql_mode, or may have
 	swapped  atomic.Bool // the connection may have another session by now: see dialect.Swaps
@@ -132,6 +133,7 @@ func (t *Tx) exec(c *pinned.Conn, query string) error {
 	if c.Broken.Load() {
 		return driver.ErrBadConn
 	}
+	c.Use()
 	ctx, cancel := t.Detached()
 	defer cancel()
 	_, err := c.SQL.ExecContext(ctx, query)

@@ -31,9 +31,9 @@ type Dialect struct {
 	// MaxConnections is a query for the server's limit of connections; empty if it has
 	// none.
 	MaxConnections string
-	// ReadTransaction, if there is one, returns the number of the transaction, and reports
-	// whether s is the session that has it: behind a pooler it may be another.
-	ReadTransaction func(ctx context.Context, c *sql.Conn, s Session) (number string, own bool, err error)
+	// ReadTransaction, if there is one, returns what the server reports of the transaction,
+	// after a statement that writes rows. Without one it reads only.
+	ReadTransaction func(ctx context.Context, c *sql.Conn, s Session, write string, args ...any) (Transaction, error)
 	// Restarted reports whether the server has crashed or been restarted between two reads
 	// of a session.
 	Restarted func(ctx context.Context, c *sql.Conn, then, now Session) (bool, error)

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -66,10 +67,9 @@ func readPostgresSession(ctx context.Context, c *sql.Conn) (Session, error) {
 // postgresStart is when the server was started, in any time zone.
 const postgresStart = "extract(epoch FROM pg_postmaster_start_time())"
 
-// readPostgresTransaction returns the number of the transaction, "" if it has written nothing
-// or the server does not report it. It reports whether s is its session: a restarted server
-// counts its sessions from the beginning.
-func readPostgresTransaction(ctx context.Context, c *sql.Conn, s Session) (number string, own bool, err error) {
+// readPostgresTransaction reads the number of the transaction, and whether s is its session: a
+// restarted server counts its sessions from the beginning.
+func readPostgresTransaction(ctx context.Context, c *sql.Conn, s Session, write string, args ...any) (t Transaction, err error) {
 	ofTransaction, ofServer := "''", "''"
 	if s.Numbers {
 		ofTransaction = "coalesce(pg_current_xact_id_if_assigned()::text, '')"
@@ -77,11 +77,23 @@ func readPostgresTransaction(ctx context.Context, c *sql.Conn, s Session) (numbe
 	if s.Run != "" {
 		ofServer = postgresStart + "::text"
 	}
+	query := "SELECT "
+	if write != "" {
+		query = write + " RETURNING "
+	}
+	rows, err := c.QueryContext(ctx, query+ofTransaction+", pg_backend_pid(), "+ofServer, args...)
+	if err != nil {
+		return t, err
+	}
+	defer rows.Close()
 	var id uint64
 	var start string
-	err = c.QueryRowContext(ctx, "SELECT "+ofTransaction+", pg_backend_pid(), "+ofServer).Scan(&number, &id, &start)
+	for ; err == nil && rows.Next(); t.Rows++ {
+		err = rows.Scan(&t.Number, &id, &start)
+	}
 	then, _, _ := strings.Cut(s.Run, " ")
-	return number, id == s.ID && start == then, err
+	t.Own = id == s.ID && start == then
+	return t, cmp.Or(err, rows.Err())
 }
 
 // endPostgresSession waits until the session has ended: one that is about to commit does

@@ -53,6 +53,13 @@ type Session struct {
 	Sampled bool
 }
 
+// A Transaction is what a server reports of one.
+type Transaction struct {
+	Number string // "" if it has written nothing, or the server does not report it
+	Own    bool   // the session has it: behind a pooler it may be another's
+	Rows   int64  // rows that the statement has written
+}
+
 // HoldsBack reports whether the session must be without autocommit while it has a transaction.
 // Galera undoes one in favour of another node's commit, silently if it was about to prepare a
 // SELECT. Later statements would be committed alone. Without autocommit they are in another

@@ -51,6 +51,7 @@ type Conn struct {
 
 	turn    turn
 	sent    atomic.Int64 // statements of the program
+	used    atomic.Int64 // statements, and other uses of the connection
 	results results
 	several bool // it takes statements while rows are open
 }
@@ -159,6 +160,7 @@ func (c *Conn) admit(ctx context.Context, query string, own bool) (statements []
 			return nil, ErrRowsOpen
 		}
 	}
+	c.Use()
 	if !own {
 		c.sent.Add(1)
 	}
@@ -226,6 +228,12 @@ func (c *Conn) Abort() {
 	}
 	sqlconn.Abort(c.SQL)
 }
+
+// Use counts a use of the connection: a statement that is about to be sent, whoever sends it.
+func (c *Conn) Use() { c.used.Add(1) }
+
+// Used returns how often the connection was used.
+func (c *Conn) Used() int64 { return c.used.Load() }
 
 // Free gives the connection back to the pool, unless it is broken.
 func (c *Conn) Free() {

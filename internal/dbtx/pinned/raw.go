@@ -145,6 +145,7 @@ func (c *Conn) Driver(f func(driver.Conn) error) (err error) {
 	if c.Broken.Load() {
 		return driver.ErrBadConn
 	}
+	c.Use()
 	var failed error
 	c.Watch(func() {
 		failed = c.SQL.Raw(func(dc any) error {

@@ -32,7 +32,7 @@ type engine interface {
 // run executes a statement that reads or writes rows, inside a transaction.
 func (s *session) run(st *statement, args []any) (res *result, err error) {
 	defer known(&err)
-	v := &env{table: s.db.tables[st.table], args: args, now: time.Now().Add(s.db.ahead).UnixMicro()}
+	v := &env{session: s, table: s.db.tables[st.table], args: args, now: time.Now().Add(s.db.ahead).UnixMicro()}
 	if v.table == nil {
 		panic(unknown("table " + st.table))
 	}
@@ -156,7 +156,12 @@ func (s *session) update(v *env, st *statement, res *result) error {
 func (s *session) deletion(v *env, st *statement, res *result) error {
 	return s.found(v, st, locking{mode: exclusive}, func(r *row, _ []any) (bool, error) {
 		res.affected++
-		return true, s.db.engine.delete(s.tx, r)
+		was := r.latest().values
+		err := s.db.engine.delete(s.tx, r)
+		if err == nil && st.returning {
+			res.rows = append(res.rows, project(v, st, was))
+		}
+		return true, err
 	})
 }
 

@@ -133,6 +133,7 @@ func (p *parser) operand() *expr {
 
 // An env is what an expression is evaluated in.
 type env struct {
+	session    *session
 	table      *table
 	row, given []any // what columns are, and those that an upsert was given
 	args       []any
@@ -157,6 +158,12 @@ func (e *expr) eval(v *env) any {
 		return v.row[v.table.column(e.name)]
 	case "given":
 		return v.given[v.table.column(e.name)]
+	case "number":
+		return v.session.number()
+	case "pid":
+		return v.session.id
+	case "start":
+		return v.session.db.run()
 	case "now":
 		return v.now
 	case "whole now":

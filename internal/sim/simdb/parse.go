@@ -207,6 +207,7 @@ func (p *parser) statement() *statement {
 	case p.is("DELETE FROM"):
 		st := &statement{kind: "DELETE", table: p.ident()}
 		p.condition(st)
+		p.returns(st)
 		return st
 	case p.is("WITH DUE AS MATERIALIZED ( SELECT"):
 		due := p.selection()
@@ -272,7 +273,10 @@ func (p *parser) items(st *statement) {
 }
 
 func (p *parser) returns(st *statement) {
-	if st.returning = p.is("RETURNING"); st.returning {
+	switch st.returning = p.is("RETURNING"); {
+	case st.returning && p.is(numberPg):
+		st.items = []*expr{{op: "number", name: "number"}, {op: "pid", name: "pid"}, {op: "start", name: "start"}}
+	case st.returning:
 		p.items(st)
 	}
 }

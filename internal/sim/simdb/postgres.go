@@ -18,11 +18,7 @@ var pgAnswers = []question{
 	{"SELECT pg_backend_pid(), format('%s:%s %s %s'", pgSession},
 	{"SELECT pg_backend_pid()", func(s *session, _ []any) (*result, error) { return table1("pid", []any{s.id}) }},
 	{"SELECT coalesce(pg_current_xact_id_if_assigned()::text, '')", func(s *session, _ []any) (*result, error) {
-		number := ""
-		if s.tx != nil && s.tx.number != 0 {
-			number = strconv.FormatInt(s.tx.number, 10)
-		}
-		return table1("number,pid,start", []any{number, s.id, s.db.run()})
+		return table1("number,pid,start", []any{s.number(), s.id, s.db.run()})
 	}},
 	{"SELECT pg_xact_status($1::xid8)", pgStatus},
 	{"SELECT CASE WHEN wait_event = 'SyncRep' THEN FALSE ELSE pg_terminate_backend(pid) END", pgTerminate},
@@ -31,6 +27,18 @@ var pgAnswers = []question{
 	{"SELECT pg_is_in_recovery()", func(*session, []any) (*result, error) { return table1("standby", []any{false}) }},
 	{"SELECT TRUE AS transactional, EXISTS (SELECT 1 FROM pg_trigger", facts},
 	{"SELECT c.relname AS name, a.attname AS col", indexes},
+}
+
+// numberPg is what a write returns of its transaction.
+const numberPg = "COALESCE ( PG_CURRENT_XACT_ID_IF_ASSIGNED ( ) : : TEXT , '' ) , PG_BACKEND_PID ( ) , " +
+	"EXTRACT ( EPOCH FROM PG_POSTMASTER_START_TIME ( ) ) : : TEXT"
+
+// number returns that of the transaction, "" if it has none.
+func (s *session) number() string {
+	if s.tx == nil || s.tx.number == 0 {
+		return ""
+	}
+	return strconv.FormatInt(s.tx.number, 10)
 }
 
 func pgSession(s *session, _ []any) (*result, error) {
