@@ -104,6 +104,9 @@ func (p *Process) end() {
 	}
 }
 
+// Name is the name that it was started with.
+func (p *Process) Name() string { return p.name }
+
 // ID is its process id.
 func (p *Process) ID() int { return p.cmd.Process.Pid }
 
