@@ -209,14 +209,19 @@ func (s *series) resolve(err error) ending {
 	fail.Point("guard/before-resolve")
 	outcome, cause := s.tx.Resolve(ctx)
 	fail.Point("guard/resolved")
-	switch outcome {
-	case dbtx.Committed:
+	switch {
+	case outcome == dbtx.Committed:
 		return ending{outcome: notify.OutcomeCommitted}
-	case dbtx.NotCommitted:
+	case outcome == dbtx.NotCommitted && !s.claims.passed(ctx):
 		return ending{err: fmt.Errorf("guard: the commit did not take effect: %w", ownLimitError{errors.Unwrap(err)}), outcome: notify.OutcomeRolledBack}
+	}
+	if cause == nil {
+		cause = errPassed
 	}
 	return unknown(fmt.Errorf("%w: %w; %w", ErrUnknown, err, notLostError{cause}))
 }
+
+var errPassed = errors.New("another attempt has the claim, or had it")
 
 func unknown(err error) ending { return ending{err: err, outcome: notify.OutcomeUnknown} }
 

@@ -41,6 +41,21 @@ func (r *reserving) claim(t *dbtx.Tx, h held) error {
 	return o.vacant(t.Context(), "belay_once", r.row)
 }
 
+// passed implements claims. Behind the lease another process may have taken the row over, and settled it:
+// then the row, or the claim that is inserted when that is deleted, is there.
+func (r *reserving) passed(ctx context.Context) bool {
+	o := r.o
+	if time.Since(o.begun) < o.lease() {
+		return false
+	}
+	state, err := pending.Find(ctx, o.db, o.sum)
+	if err != nil || state != nil {
+		return true
+	}
+	record, err := o.record(ctx)
+	return err != nil || record != nil
+}
+
 // vacant returns ErrDuplicate if a table has the request.
 func (o *callout) vacant(ctx context.Context, table string, row *pending.Row) error {
 	err := o.beside(ctx, func(ctx context.Context, q dbtx.Execer, d sqldb.Dialect) error {

@@ -239,6 +239,9 @@ func (k *claiming) foreign(ctx context.Context) bool {
 	return k.record == nil || k.record.Held != k.held
 }
 
+// passed implements claims: a claim stays that of its attempt.
+func (k *claiming) passed(context.Context) bool { return false }
+
 // purged reports whether the claim that was in the way is gone.
 func (k *claiming) purged() bool { return k.err == nil && k.record == nil }
 

@@ -38,6 +38,9 @@ type claims interface {
 	foreign(ctx context.Context) bool
 	// purged reports whether it was gone when it was read.
 	purged() bool
+	// passed reports whether another attempt may have it by now, though this one was committed: then
+	// that it is not there proves nothing.
+	passed(ctx context.Context) bool
 	// keep gives the claims of a transaction that was committed to c.
 	keep(c *canary, t *dbtx.Tx)
 	// outrun returns the error of the last attempt, which a cluster has rolled back in favour of
@@ -52,6 +55,7 @@ func (noClaims) claim(*dbtx.Tx, held) error   { return nil }
 func (noClaims) keep(*canary, *dbtx.Tx)       {}
 func (noClaims) foreign(context.Context) bool { return false }
 func (noClaims) purged() bool                 { return false }
+func (noClaims) passed(context.Context) bool  { return false }
 
 func (noClaims) outrun(_ context.Context, _ *dbtx.Tx, _ held, err error, _ bool) error { return err }
 

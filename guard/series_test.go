@@ -36,8 +36,9 @@ type claimsOf struct {
 	gone    bool
 }
 
-func (c *claimsOf) claim(*dbtx.Tx, held) error { return c.refused }
-func (c *claimsOf) purged() bool               { return c.gone }
+func (c *claimsOf) claim(*dbtx.Tx, held) error  { return c.refused }
+func (c *claimsOf) purged() bool                { return c.gone }
+func (c *claimsOf) passed(context.Context) bool { return false }
 
 // newSeries returns a series on a database of its own.
 func newSeries(t *testing.T, c claims, b budget) (*series, *wellHeld) {

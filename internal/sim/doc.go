@@ -113,7 +113,8 @@
 //	S5   all answers to a request are the one that is stored, that of the first caller, too
 //	S6   ErrBusy for a request means that another has it, ErrDuplicate that it has taken effect
 //	     and has no answer, ErrMismatch that it asks for something else than what was done
-//	S7   a COMMIT of a claim is of unknown outcome only if the database can't be asked
+//	S7   a COMMIT of a claim is of unknown outcome only if the database can't be asked, or another
+//	     attempt may have had the request since: past the lease of a call
 //	S8   a business conflict is returned only if there is one
 //	S9   ErrUnavailable is not returned to a caller whose own time was too short for an answer
 //	S10  no statement of a goroutine that outlives its operation is committed alone
