@@ -17,9 +17,8 @@ import (
 // attempt runs the operation once, in a transaction of its own. Its steps, in
 // order: begin, operation, reads at a conflict, ROLLBACK or COMMIT, ask the
 // lock; if the operation swallowed the conflict, the lock is asked first. The release
-// and the event follow when there is no other attempt. stop ends ctx, unless it is nil: the
-// transaction does so at its end.
-func (s *series) attempt(ctx context.Context, stop context.CancelCauseFunc, op Op) ending {
+// and the event follow when there is no other attempt.
+func (s *series) attempt(ctx context.Context, op Op) ending {
 	ctx, end := s.cfg.Observer.Start(ctx, StepTransaction, s.plan.main)
 	s.last = ending{err: errPanicked}
 	begun := time.Now()
@@ -30,7 +29,7 @@ func (s *series) attempt(ctx context.Context, stop context.CancelCauseFunc, op O
 		s.metrics.txTime.Observe(time.Since(begun).Seconds())
 		end(s.last.err)
 	}()
-	if err := s.begin(ctx, stop); err != nil {
+	if err := s.begin(ctx); err != nil {
 		s.last = s.rollback(err)
 	} else {
 		s.last = s.conclude(s.work(op))
@@ -52,7 +51,7 @@ func (s *series) work(op Op) error {
 
 // begin starts the transaction. The wait for a connection is shorter than the
 // lease.
-func (s *series) begin(ctx context.Context, stop context.CancelCauseFunc) error {
+func (s *series) begin(ctx context.Context) error {
 	behind := s.tx != nil && s.tx.Behind()
 	s.tx = nil
 	for i := range s.plan.keys {
@@ -63,7 +62,6 @@ func (s *series) begin(ctx context.Context, stop context.CancelCauseFunc) error 
 	tx, err := dbtx.Begin(ctx, s.db, dbtx.Options{
 		Alive:        s.held.alive,
 		Held:         s.held.confirm,
-		End:          stop,
 		BeginTimeout: s.held.ttl() / 2,
 		EndTimeout:   s.cfg.EndTimeout,
 		Key:          s.plan.protecting(s.plan.main),

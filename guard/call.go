@@ -71,20 +71,16 @@ func (c *call) alone() error {
 
 // attempts makes attempts, all under the same leases, and reports how the last one ended.
 func (c *call) attempts(r *run) error {
+	ctx, cancel := r.keys.within(c.ctx)
+	defer cancel(nil)
 	op := c.op()
 	for again := true; again; {
-		c.attempt(r, op)
+		r.series.attempt(newScope(ctx, &r.keys, c.request), op)
 		anew := c.work.anew
 		again = anew != nil && anew(&r.series) || r.series.again()
 	}
+	cancel(nil)
 	return r.finish(r.series.last)
-}
-
-// attempt makes one attempt, on a context that ends with it, and with the lock.
-func (c *call) attempt(r *run, op Op) {
-	ctx, end := r.keys.within(c.ctx)
-	defer end(nil)
-	r.series.attempt(newScope(ctx, &r.keys, c.request), end, op)
 }
 
 var errCombineDo = errors.New("guard: Combine is an option of Apply: what an operation does cannot be combined, so leave it out")

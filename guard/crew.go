@@ -62,7 +62,7 @@ func (k *crew) attempt() (cut bool) {
 	defer k.patience.end()
 	k.saved, k.run.count = false, len(k.all)
 	defer k.patience.watch(k.all[0].ctx)()
-	e := k.run.series.attempt(newScope(ctx, &k.run.keys, nil), nil, k.work)
+	e := k.run.series.attempt(newScope(ctx, &k.run.keys, nil), k.work)
 	return e.outcome == notify.OutcomeRolledBack && e.finding == nil && impatient(ctx)
 }
 

@@ -66,16 +66,16 @@ func ends(err error) Op { return func(context.Context, *gorm.DB) error { return 
 // TestSeriesEndsLast: the last ending is known however the attempt ended.
 func TestSeriesEndsLast(t *testing.T) {
 	s, _ := newSeries(t, noClaims{}, budget{})
-	if e := s.attempt(t.Context(), nil, ends(nil)); e.err != nil || e.outcome != notify.OutcomeCommitted || s.last != e {
+	if e := s.attempt(t.Context(), ends(nil)); e.err != nil || e.outcome != notify.OutcomeCommitted || s.last != e {
 		t.Errorf("ended with %+v, the last is %+v", e, s.last)
 	}
 	failed := errors.New("failed")
-	if e := s.attempt(t.Context(), nil, ends(failed)); e.err != failed || e.outcome != notify.OutcomeRolledBack || s.last != e { //nolint:errorlint // as it is
+	if e := s.attempt(t.Context(), ends(failed)); e.err != failed || e.outcome != notify.OutcomeRolledBack || s.last != e { //nolint:errorlint // as it is
 		t.Errorf("ended with %+v, the last is %+v", e, s.last)
 	}
 	func() {
 		defer func() { _ = recover() }()
-		s.attempt(t.Context(), nil, func(context.Context, *gorm.DB) error { panic("boom") })
+		s.attempt(t.Context(), func(context.Context, *gorm.DB) error { panic("boom") })
 	}()
 	if s.last.err != errPanicked || s.last.outcome != "" { //nolint:errorlint // as it is
 		t.Errorf("the last is %+v, want a panic", s.last)
@@ -87,12 +87,12 @@ func TestSeriesEndsLast(t *testing.T) {
 func TestSeriesAgain(t *testing.T) {
 	s, h := newSeries(t, noClaims{}, budget{work: 2})
 	for range 2 {
-		s.attempt(t.Context(), nil, ends(errDeadlocked))
+		s.attempt(t.Context(), ends(errDeadlocked))
 		if !s.again() {
 			t.Fatal("a deadlock is not run again")
 		}
 	}
-	s.attempt(t.Context(), nil, ends(errDeadlocked))
+	s.attempt(t.Context(), ends(errDeadlocked))
 	if s.again() {
 		t.Error("it is run again though the budget is spent")
 	}
@@ -102,7 +102,7 @@ func TestSeriesAgain(t *testing.T) {
 		t.Error("it is run again though the lock is lost")
 	}
 	h.lost = nil
-	s.attempt(t.Context(), nil, ends(errors.New("failed")))
+	s.attempt(t.Context(), ends(errors.New("failed")))
 	if s.again() {
 		t.Error("an error of the operation is run again")
 	}
@@ -116,7 +116,7 @@ func TestSeriesClaims(t *testing.T) {
 	ran := 0
 	op := func(context.Context, *gorm.DB) error { ran++; return errDeadlocked }
 	for range 2 {
-		if s.attempt(t.Context(), nil, op); !s.again() {
+		if s.attempt(t.Context(), op); !s.again() {
 			t.Fatal("a claim is not made again")
 		}
 	}
@@ -124,7 +124,7 @@ func TestSeriesClaims(t *testing.T) {
 		t.Fatal("the operation ran without its claim")
 	}
 	c.refused = nil
-	if s.attempt(t.Context(), nil, op); ran != 1 || s.again() {
+	if s.attempt(t.Context(), op); ran != 1 || s.again() {
 		t.Errorf("the operation ran %d times, and is run again", ran)
 	}
 }

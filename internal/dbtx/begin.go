@@ -20,17 +20,15 @@ var ErrNoConnection = errors.New("dbguard: no connection to the database")
 // begin starts a guarded transaction on a connection of a pool. It needs a front.
 func begin(ctx context.Context, pool *sql.DB, d dialect.Dialect, known *database, o Options) (*Tx, error) {
 	o = o.withDefaults()
-	if o.End == nil {
-		ctx, o.End = context.WithCancelCause(ctx)
-	}
+	ctx, end := context.WithCancelCause(ctx)
 	begun := false
 	defer func() {
 		if !begun {
-			o.End(nil)
+			end(nil)
 		}
 	}()
 	fail.Point("dbtx/before-begin")
-	c, err := connect(ctx, pool, d, known, o.BeginTimeout, o.End)
+	c, err := connect(ctx, pool, d, known, o.BeginTimeout, end)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +47,7 @@ func begin(ctx context.Context, pool *sql.DB, d dialect.Dialect, known *database
 	}
 	c.Watcher = t
 	o.Memory.Use(c.Session.Server)
-	t.outer = ctx
+	t.outer, t.cancel = ctx, end
 	t.ctx = (*txContext)(t)
 	c.Done = t.ctx.Done()
 	begun = true

@@ -48,7 +48,7 @@ func (t *Tx) Commit() error {
 		return sql.ErrTxDone
 	}
 	t.conn.Refuse()
-	defer t.options.End(nil)
+	defer t.cancel(nil)
 	if err := t.raw.End(t.options.EndTimeout); err != nil {
 		t.conn.Abort()
 		t.journal.Undo()
@@ -117,7 +117,7 @@ func (t *Tx) Rollback() {
 		t.resolved(NotCommitted)
 		return
 	}
-	t.options.End(nil) // interrupts a statement that sends rows
+	t.cancel(nil) // interrupts a statement that sends rows
 	t.conn.Close()
 	defer t.conn.Give()
 	defer t.journal.Undo()

@@ -1,7 +1,6 @@
 package dbtx
 
 import (
-	"context"
 	"log/slog"
 	"time"
 
@@ -17,10 +16,6 @@ type Options struct {
 	// means that another caller may have had the lock, and deleted the row or made it
 	// again. Default: never an error.
 	Held func() error
-	// End ends the context that Begin is given. Begin calls it before it returns an error, and the
-	// transaction at its end: the context is the transaction's alone. Default: the transaction
-	// has a context of its own.
-	End context.CancelCauseFunc
 	// BeginTimeout bounds the wait for a connection and the BEGIN: see ErrNoConnection.
 	// Defaults to 0, which leaves that to the context.
 	BeginTimeout time.Duration

@@ -25,8 +25,9 @@ type Tx struct {
 	front   front
 	conn    *pinned.Conn
 	raw     sqlfront.Transaction // the connection as database/sql sees it
-	outer   context.Context      // the caller's, which Options.End ends
-	ctx     context.Context      // carries the transaction
+	outer   context.Context      // derived from the caller's
+	cancel  context.CancelCauseFunc
+	ctx     context.Context // carries the transaction
 	dialect dialect.Dialect
 
 	options  Options
