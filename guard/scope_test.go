@@ -16,10 +16,10 @@ import (
 func TestOperationOfContext(t *testing.T) {
 	t.Parallel()
 	e := onSQLite(t)
-	var ended context.Context
+	var all []context.Context
 	look := func(serves bool) guard.Op {
 		return func(ctx context.Context, _ *gorm.DB) error {
-			ended = ctx
+			all = append(all, ctx)
 			wantNil(t, guard.Tx(ctx).Create(&Order{No: "1"}).Error)
 			if r, ok := guard.Request(ctx); ok != serves || ok && r.Key() != request("1").Key() {
 				t.Errorf("the request is %v, %t, want %t", r, ok, serves)
@@ -34,7 +34,7 @@ func TestOperationOfContext(t *testing.T) {
 	if n := e.count(&Order{}); n != 0 {
 		t.Errorf("%d orders are there, want none: Tx is not the operation's transaction", n)
 	}
-	if ended == nil || guard.Tx(ended).Create(&Order{No: "2"}).Error == nil {
+	if len(all) == 0 || guard.Tx(all[0]).Create(&Order{No: "2"}).Error == nil {
 		t.Error("Tx writes after the operation has ended")
 	}
 	if _, ok := guard.Request(bg); ok || guard.Tx(bg) != nil {

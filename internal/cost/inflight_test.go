@@ -8,8 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/belaygo/belay/internal/testwait"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/belaygo/belay/internal/testwait"
 )
 
 // TestCallsInFlight: a call of another service holds no connection, so that many more calls than

@@ -136,6 +136,14 @@ var callMutants = []mutant{
 		tests: "internal/sim TestCalls",
 	},
 	{
+		name:  "reservation-of-another-attempt",
+		loses: "An error says that a request was rolled back, which another process has taken over.",
+		file:  "guard/callout_reserve.go",
+		old:   `	if time.Since(o.begun) < o.lease() {`,
+		new:   `	if o.lease() > 0 {`,
+		tests: "internal/sim TestCalls",
+	},
+	{
 		name:  "call-is-never-undecided",
 		loses: "Callers are told to repeat a request for ever whose outcome only a person can find out.",
 		file:  "guard/callout_run.go",

@@ -252,8 +252,8 @@ var guardMutants = []mutant{
 		name:  "nil-for-unknown",
 		loses: "A caller is told that its operation is done, and it may not be.",
 		file:  "guard/attempt.go",
-		old:   `	case dbtx.Committed:`,
-		new:   `	case dbtx.Committed, dbtx.Unresolved:`,
+		old:   `	case outcome == dbtx.Committed:`,
+		new:   `	case outcome == dbtx.Committed, outcome == dbtx.Unresolved:`,
 		tests: "guard TestUnknownCommit TestUnknownCommitLikeAnother",
 	},
 	{
