@@ -40,12 +40,13 @@ func (l last) ExecContext(ctx context.Context, query string, args ...any) (sql.R
 	return driver.RowsAffected(now.Rows), nil
 }
 
-// atEnd returns what PostgreSQL reports of a transaction that is about to be committed. Another
-// statement that was sent meanwhile may have failed, or have come to another session: then it is
-// asked.
+// atEnd returns what PostgreSQL reports of a transaction that is about to be committed. It is asked if
+// another statement was sent meanwhile, which may have failed or have come to another session, and if
+// the write itself came to another one: behind some poolers that has made, and committed, a transaction
+// of its own, with a number.
 func (t *Tx) atEnd(ctx context.Context) (dialect.Transaction, error) {
-	if t.reported.used > 0 && t.reported.used == t.conn.Used() {
-		return t.reported.Transaction, nil
+	if r := &t.reported; r.Own && r.used == t.conn.Used() {
+		return r.Transaction, nil
 	}
 	return t.dialect.ReadTransaction(ctx, t.conn.SQL, t.conn.Session, "")
 }

@@ -2,11 +2,15 @@ package dbtx_test
 
 import (
 	"context"
+	"database/sql"
 	"testing"
 
+	gormpostgres "gorm.io/driver/postgres"
 	"gorm.io/gorm"
+	"gorm.io/gorm/logger"
 
 	"github.com/belaygo/belay/internal/dbtx"
+	"github.com/belaygo/belay/internal/sim/simdb"
 )
 
 // insertBeside inserts an order by a statement of Belay's own.
@@ -76,3 +80,33 @@ func TestErrorBehindTheNumber(t *testing.T) {
 		}
 	})
 }
+
+// TestNumberOfAnotherSession: a statement that came to another session has a transaction of its own
+// there, whose number proves nothing of the one that its connection had.
+func TestNumberOfAnotherSession(t *testing.T) {
+	check := func(t *testing.T, db *gorm.DB, s *swapper) {
+		tx := begin(t, db, dbtx.Options{})
+		wantNil(t, tx.DB().Exec("INSERT INTO orders (no, shop) VALUES ('a', 'a')").Error)
+		s.swapAt("'b'", nil)
+		insertBeside(t, tx, "b")
+		wantIs(t, tx.Commit(), dbtx.ErrTxControl)
+		wantIs(t, tx.Unseen(), dbtx.ErrTxControl)
+	}
+	eachSwapper(t, check)
+	t.Run("simulated", func(t *testing.T) {
+		sdb := simdb.New(simdb.PostgreSQL, simdb.Knobs{Unknown: func(err error) { t.Error(err) }})
+		sdb.Exec("CREATE TABLE orders (no VARCHAR(64) NOT NULL, shop VARCHAR(64), PRIMARY KEY (no))")
+		s := &swapper{Connector: sdb.Connector("p", atOnce{})}
+		pool := sql.OpenDB(s)
+		t.Cleanup(func() { _ = pool.Close() })
+		db, err := gorm.Open(gormpostgres.New(gormpostgres.Config{Conn: pool}), &gorm.Config{Logger: logger.Discard})
+		wantNil(t, err)
+		wantNil(t, dbtx.Install(db))
+		check(t, db, s)
+	})
+}
+
+// atOnce is a gate that lets every call pass.
+type atOnce struct{}
+
+func (atOnce) Pass(context.Context, simdb.Call) simdb.Fate { return simdb.Execute }

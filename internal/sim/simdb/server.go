@@ -204,8 +204,11 @@ func (s *session) control(st *statement) error {
 	case "SET":
 		s.next = st.name
 	case "SAVEPOINT":
-		if s.tx != nil {
+		switch {
+		case s.tx != nil:
 			s.tx.save(st.name)
+		case s.db.postgres():
+			return pgErr("25P01", "SAVEPOINT can only be used in transaction blocks")
 		}
 	case "ROLLBACK TO SAVEPOINT":
 		return s.back(st.name)
