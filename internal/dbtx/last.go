@@ -20,13 +20,13 @@ type last struct{ t *Tx }
 // reported is what PostgreSQL has returned of a transaction with a statement.
 type reported struct {
 	dialect.Transaction
-	used int64 // uses of the connection up to that statement; 0 = nothing was returned
+	used int64 // uses of the connection up to that statement
 }
 
 // ExecContext implements Execer.
 func (l last) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
 	c := l.t.conn
-	c.Use()
+	used := c.Use() // those who come meanwhile are behind it
 	if !l.t.dialect.Aborts || !c.Session.Numbers {
 		return c.SQL.ExecContext(ctx, query, args...)
 	}
@@ -35,7 +35,7 @@ func (l last) ExecContext(ctx context.Context, query string, args ...any) (sql.R
 		return nil, err
 	}
 	if l.t.reported = (reported{}); now.Rows > 0 {
-		l.t.reported = reported{now, c.Used()}
+		l.t.reported = reported{now, used}
 	}
 	return driver.RowsAffected(now.Rows), nil
 }

@@ -229,8 +229,9 @@ func (c *Conn) Abort() {
 	sqlconn.Abort(c.SQL)
 }
 
-// Use counts a use of the connection: a statement that is about to be sent, whoever sends it.
-func (c *Conn) Use() { c.used.Add(1) }
+// Use counts a use of the connection: a statement that is about to be sent, whoever sends it. It returns
+// how often the connection was used then.
+func (c *Conn) Use() int64 { return c.used.Add(1) }
 
 // Used returns how often the connection was used.
 func (c *Conn) Used() int64 { return c.used.Load() }
