@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/belaygo/belay/internal/dbtx/dialect"
@@ -69,9 +70,10 @@ func connect(ctx context.Context, pool *sql.DB, d dialect.Dialect, known *databa
 	}
 	if err == nil {
 		c.Discard() // ctx has ended just now
-		err = context.DeadlineExceeded
+		err = errors.New("begin transaction")
 	}
-	return nil, fmt.Errorf("%w for %v: %v", ErrNoConnection, timeout, err) //nolint:errorlint // see ErrNoConnection
+	// Of err only what it was about: see ErrNoConnection. Nobody has canceled anything.
+	return nil, fmt.Errorf("%w for %v: %s", ErrNoConnection, timeout, strings.TrimSuffix(err.Error(), ": "+context.Canceled.Error()))
 }
 
 // use gives the transaction its front.

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -333,6 +334,9 @@ func TestBeginIsBounded(t *testing.T) {
 		wantIs(t, err, dbtx.ErrNoConnection)
 		if errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("error is %v, but the caller's context has not ended", err)
+		}
+		if strings.Contains(err.Error(), "canceled") {
+			t.Errorf("error is %v, and nobody has canceled anything", err)
 		}
 		ctx, cancel := context.WithTimeout(bg, 20*time.Millisecond)
 		defer cancel()
