@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -78,6 +79,9 @@ func (c *txContext) Value(key any) any {
 	}
 	return c.outer.Value(key)
 }
+
+// String is for those who print contexts: they must not read the transaction, which changes.
+func (c *txContext) String() string { return fmt.Sprint(c.outer) + ".WithTransaction" }
 
 // endless is a context that outlives the operation's and belongs to no transaction.
 type endless Tx

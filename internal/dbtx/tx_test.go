@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -364,4 +366,15 @@ func TestOnRollback(t *testing.T) {
 			t.Errorf("called %v, want 2 and then 1", called)
 		}
 	})
+}
+
+// TestContextIsPrintable: printing an operation's context, as mocks and loggers do, does not read the
+// transaction, which others may use meanwhile.
+func TestContextIsPrintable(t *testing.T) {
+	db := testdb.OpenSQLite(t, filepath.Join(t.TempDir(), "db"))
+	prepare(t, db)
+	tx := begin(t, db, dbtx.Options{Key: "order:a"})
+	if got, want := fmt.Sprint(tx.Context()), fmt.Sprint(bg)+".WithCancel.WithTransaction"; got != want {
+		t.Errorf("the context is printed as %.200q, want %q", got, want)
+	}
 }
