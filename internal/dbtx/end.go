@@ -27,6 +27,43 @@ func (t *Tx) Commit() error {
 		t.Rollback()
 		return err
 	}
+	unfit, err := t.finish()
+	if unfit {
+		t.Rollback()
+	}
+	return err
+}
+
+// finish commits, and gives the turn back. A transaction that is unfit is to be rolled back.
+func (t *Tx) finish() (unfit bool, err error) {
+	defer t.conn.Give()
+	t.conn.Watch(t.settle)
+	if err := t.usable(); err != nil {
+		return true, err
+	}
+	if !t.end() {
+		return false, sql.ErrTxDone
+	}
+	t.conn.Refuse()
+	defer t.cancel(nil)
+	if err := t.raw.End(t.options.EndTimeout); err != nil {
+		t.conn.Abort()
+		t.journal.Undo()
+		return false, fmt.Errorf("commit: %w", err)
+	}
+	returned := false
+	defer func() {
+		if !returned { // the driver has panicked
+			t.setUnknown()
+		}
+	}()
+	t.conn.Watch(func() { err = t.commit() })
+	returned = true
+	return false, err
+}
+
+// settle poisons the transaction if what its statements have left shows that it must not be committed.
+func (t *Tx) settle() {
 	if t.conn.SettleAll() {
 		t.Poison(pinned.ErrRowsOpen)
 	} else {
@@ -38,32 +75,6 @@ func (t *Tx) Commit() error {
 	if t.conn.Session.Sampled && t.Poisoned() == nil {
 		t.unscattered() // before the lease is checked: nothing comes between that and the COMMIT
 	}
-	if err := t.usable(); err != nil {
-		t.conn.Give()
-		t.Rollback()
-		return err
-	}
-	defer t.conn.Give()
-	if !t.end() {
-		return sql.ErrTxDone
-	}
-	t.conn.Refuse()
-	defer t.cancel(nil)
-	if err := t.raw.End(t.options.EndTimeout); err != nil {
-		t.conn.Abort()
-		t.journal.Undo()
-		return fmt.Errorf("commit: %w", err)
-	}
-	returned := false
-	defer func() {
-		if !returned { // the driver has panicked
-			t.setUnknown()
-		}
-	}()
-	var err error
-	t.conn.Watch(func() { err = t.commit() })
-	returned = true
-	return err
 }
 
 // commit sends the COMMIT.

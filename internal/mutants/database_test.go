@@ -280,11 +280,8 @@ var databaseMutants = []mutant{
 		name:  "refused-commit-ends-nothing",
 		loses: "A transaction whose COMMIT was refused keeps its connection and its row locks.",
 		file:  "internal/dbtx/end.go",
-		old: `		t.conn.Give()
-		t.Rollback()
-		return err`,
-		new: `		t.conn.Give()
-		return err`,
+		old:   `		return true, err`,
+		new:   `		return false, err`,
 		tests: "internal/dbtx TestNothingIsPooledOpen",
 	},
 	{

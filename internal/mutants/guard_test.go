@@ -32,9 +32,9 @@ var guardMutants = []mutant{
 		loses: "A holder that was paused past its lease commits beside the next one.",
 		file:  "internal/dbtx/end.go",
 		old: `	if err := t.usable(); err != nil {
-		t.conn.Give()`,
+		return true, err`,
 		new: `	if err := t.Poisoned(); err != nil {
-		t.conn.Give()`,
+		return true, err`,
 		tests: "guard TestPausedAfterItsWrite",
 	},
 	{
