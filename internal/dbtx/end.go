@@ -199,6 +199,7 @@ func (t *Tx) intact() error {
 // and MariaDB that shows only by the savepoint that the transaction began with.
 func (t *Tx) unscattered() {
 	err := t.exec(t.conn, "RELEASE SAVEPOINT "+dialect.First)
+	t.Learn(err)
 	if dialect.IsNoSavepoint(err) {
 		t.database.sessions.Scatter()
 		t.swapped.Store(true) // so that nobody gets the connection

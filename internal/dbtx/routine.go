@@ -50,6 +50,7 @@ func (t *Tx) enterRoutine(statements []sqltext.Statement) error {
 	err := t.beside(t.routines.enter)
 	if err == nil {
 		err = t.exec(t.conn, "SAVEPOINT "+routineSavepoint)
+		t.Learn(err)
 	}
 	if err != nil {
 		t.doom(err)
@@ -71,6 +72,7 @@ func (t *Tx) LeaveRoutine() error {
 		return nil
 	}
 	err := t.exec(t.conn, "RELEASE SAVEPOINT "+routineSavepoint)
+	t.Learn(err)
 	if dialect.IsNoSavepoint(err) {
 		err = fmt.Errorf("%w: a routine has ended the transaction: what was written may be committed in part", ErrTxControl)
 		_ = t.endedUnseen(err)

@@ -244,6 +244,34 @@ func TestSessionSwappedAtCommit(t *testing.T) {
 	})
 }
 
+// TestSessionSwappedAtTheCheck: a connection that has another session when its savepoint is released, or
+// that of a routine, is given to no later transaction.
+func TestSessionSwappedAtTheCheck(t *testing.T) {
+	eachSwapper(t, func(t *testing.T, db *gorm.DB, s *swapper) {
+		if db.Name() != "mysql" {
+			return // PostgreSQL has no such savepoints
+		}
+		for of, lost := range lostSessions(db) {
+			for _, at := range []string{"RELEASE SAVEPOINT belay_first", "SAVEPOINT belay_routine", "RELEASE SAVEPOINT belay_routine"} {
+				tx := begin(t, db, dbtx.Options{})
+				wantNil(t, tx.DB().Create(&Order{No: "a"}).Error)
+				opened := s.opened()
+				s.swapAt(at, lost)
+				_ = errors.Join(tx.DB().Exec("PREPARE nothing FROM 'DO 1'").Error, tx.DB().Exec("EXECUTE nothing").Error)
+				if err := tx.Commit(); !errors.Is(err, dbtx.ErrPoisoned) || !errors.Is(err, lost) {
+					t.Errorf("%s, at %s: committed with %v", of, at, err)
+				}
+				if n := count(t, db, &Order{}); n != 0 {
+					t.Errorf("%s, at %s: %d rows, want none", of, at, n)
+				}
+				if s.opened() == opened {
+					t.Errorf("%s, at %s: the connection is used again", of, at)
+				}
+			}
+		}
+	})
+}
+
 // TestSessionSwappedInSilence: a pooler of statements, or a wrapper, may give a connection another
 // session and report nothing. What comes after is committed alone. That the transaction is gone is found
 // when it is about to be committed: on PostgreSQL in each, on MySQL and MariaDB in the first one after the
