@@ -219,7 +219,7 @@ func (s *series) resolve(err error) ending {
 	return unknown(fmt.Errorf("%w: %w; %w", ErrUnknown, err, notLostError{cause}))
 }
 
-var errPassed = errors.New("another attempt has the claim, or had it")
+var errPassed = errors.New("another attempt may have had the request since")
 
 func unknown(err error) ending { return ending{err: err, outcome: notify.OutcomeUnknown} }
 
