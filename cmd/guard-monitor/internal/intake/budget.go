@@ -28,6 +28,9 @@ func newBudget(perSecond, burst int64) *budget {
 func (b *budget) spend(now time.Time) (wait time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.every == 0 { // whoever comes second may have an earlier now
+		return 0
+	}
 	used := max(0, b.full.Sub(now))
 	if wait = used - time.Duration(b.burst-1)*b.every; wait > 0 {
 		return wait
