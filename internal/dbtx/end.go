@@ -195,12 +195,11 @@ func (t *Tx) intact() error {
 	return t.pooled(ctx)
 }
 
-// unscattered poisons the transaction if the connection has left its session without an error. On MySQL
-// and MariaDB that shows only by the savepoint that the transaction began with.
+// unscattered poisons the transaction if the connection has left its session without an error.
 func (t *Tx) unscattered() {
-	err := t.exec(t.conn, "RELEASE SAVEPOINT "+dialect.First)
+	here, err := t.stillHere()
 	t.Learn(err)
-	if dialect.IsNoSavepoint(err) {
+	if err == nil && !here {
 		t.database.sessions.Scatter()
 		t.swapped.Store(true) // so that nobody gets the connection
 		err = t.endedUnseen(fmt.Errorf("%w: the connection has been given another session, or a statement has ended the transaction: "+
@@ -209,6 +208,24 @@ func (t *Tx) unscattered() {
 	if err != nil {
 		t.Poison(err)
 	}
+}
+
+// stillHere reports whether the session has the transaction, on MySQL or MariaDB: see [dialect.Session].
+func (t *Tx) stillHere() (bool, error) {
+	if t.conn.Session.Marked() {
+		err := t.exec(t.conn, "RELEASE SAVEPOINT "+dialect.First)
+		if dialect.IsNoSavepoint(err) {
+			return false, nil
+		}
+		return err == nil, err
+	}
+	if t.conn.Broken.Load() {
+		return false, driver.ErrBadConn
+	}
+	t.conn.Use()
+	ctx, cancel := t.Detached()
+	defer cancel()
+	return dialect.InTransaction(ctx, t.conn.SQL)
 }
 
 // inside returns an error if the connection has left the session of the transaction without an error,

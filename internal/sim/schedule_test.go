@@ -250,7 +250,7 @@ func (w *world) quiet(calls []*call) *call {
 	return nil
 }
 
-var questions = []string{"SHOW ", "information_schema", "pg_trigger", "pg_attribute", "pg_backend_pid"}
+var questions = []string{"SHOW ", "information_schema", "pg_trigger", "pg_attribute", "pg_backend_pid", "@@in_transaction"}
 
 // execute has a call executed, by the scheduler or, once it has its fate, by the database.
 func (w *world) execute(c *call) fate {

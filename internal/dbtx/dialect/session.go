@@ -47,9 +47,10 @@ type Session struct {
 	TimeoutRollsBack bool   // a lock wait that takes too long undoes the transaction
 	Behind           bool   // a transaction may begin before the commits of other nodes have arrived
 	LockWait         string // how long a statement waits for a row, as a setting of the session
-	// Sampled is set if the transaction must still have the savepoint [First] when it is committed.
-	// MySQL and MariaDB report nothing if a pooler has sent its statements to several sessions: see
-	// [Sessions.Scatter].
+	// Sampled is set if the transaction must still be there when it is committed. MySQL and MariaDB
+	// report nothing if a pooler has sent its statements to several sessions: see [Sessions.Scatter].
+	// MySQL shows it by the savepoint [First]; MariaDB, which would write that to its binary log though
+	// nothing was changed, by [InTransaction].
 	Sampled bool
 }
 
@@ -67,7 +68,13 @@ type Transaction struct {
 func (s Session) HoldsBack() bool { return s.Galera && s.Autocommit }
 
 // Marked reports whether a transaction begins with the savepoint [First].
-func (s Session) Marked() bool { return s.Galera || s.Yields || s.Sampled }
+func (s Session) Marked() bool { return s.Galera || s.Yields || s.Sampled && s.Family != MariaDB }
+
+// InTransaction reports whether a session of MariaDB has a transaction.
+func InTransaction(ctx context.Context, c *sql.Conn) (has bool, err error) {
+	err = c.QueryRowContext(ctx, "SELECT @@in_transaction").Scan(&has)
+	return has, err
+}
 
 // AppendBegin appends the statements that begin a transaction in the session.
 func (s Session) AppendBegin(all []string, d Dialect) []string {
@@ -108,8 +115,8 @@ func (s *Sessions) Moved() bool {
 }
 
 // Scatter notes that a transaction has lost its session: from now on each one on MySQL and MariaDB is
-// [Session.Sampled]. Before that only the first one is after its session was read, which costs two
-// short statements a minute.
+// [Session.Sampled]. Before that only the first one is after its session was read, which costs one or
+// two short statements a minute.
 func (s *Sessions) Scatter() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -44,6 +44,9 @@ var myAnswers = []question{
 	{"PING", none},
 	{"SELECT VERSION()", func(*session, []any) (*result, error) { return table1("version", []any{myVersion}) }},
 	{"SELECT CONNECTION_ID()", func(s *session, _ []any) (*result, error) { return table1("id", []any{s.id}) }},
+	{"SELECT @@in_transaction", func(s *session, _ []any) (*result, error) {
+		return table1("@@in_transaction", []any{int64(map[bool]int{true: 1}[s.tx != nil])})
+	}},
 	{"SHOW GLOBAL STATUS LIKE 'Uptime'", func(s *session, _ []any) (*result, error) {
 		return table1("Variable_name,Value", []any{"Uptime", fmt.Sprint(int(time.Since(s.db.started).Seconds()))})
 	}},
