@@ -6,7 +6,6 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -182,59 +181,6 @@ func TestOutbox(t *testing.T) {
 		}
 		if rows := sdb.Rows("belay_outbox"); len(rows) != 0 || n < 4 {
 			t.Errorf("%d published, rows are %v", n, rows)
-		}
-	})
-}
-
-// TestDriverPanicsInTheCheck: the savepoint at the begin of the first transaction of a session is released
-// before the COMMIT. If the driver panics there, the caller gets the panic, and nothing is committed.
-func TestDriverPanicsInTheCheck(t *testing.T) {
-	each(t, simdb.Knobs{}, func(t *testing.T, sdb *simdb.Database, connect func(simdb.Gate) *gorm.DB) {
-		panics := "RELEASE SAVEPOINT"
-		if connect(open).Name() == "postgres" { // it has no such savepoint
-			panics = "COMMIT"
-		}
-		db := connect(gateFunc(func(_ context.Context, c simdb.Call) simdb.Fate {
-			if strings.HasPrefix(c.Text, panics) {
-				panics = "nothing"
-				panic("driver")
-			}
-			return simdb.Execute
-		}))
-		locker, err := lock.New(memlock.New(), lock.Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer locker.Close(t.Context())
-		g, err := guard.New(db, locker, guard.Config{Service: "s", Publisher: notify.PublisherFunc(func(context.Context, notify.Event) error { return nil })})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-			defer cancel()
-			if err := g.Close(ctx); err != nil {
-				t.Error(err)
-			}
-		}()
-		recovered := make(chan any, 1)
-		go func() {
-			defer func() { recovered <- recover() }()
-			_ = g.Apply(t.Context(), "order:a", guard.Insert(&Order{No: "a"}))
-		}()
-		select {
-		case r := <-recovered:
-			if r != "driver" {
-				t.Errorf("recovered %v", r)
-			}
-		case <-time.After(time.Hour):
-			t.Fatal("the operation does not end")
-		}
-		if err := g.Apply(t.Context(), "order:b", guard.Insert(&Order{No: "b"})); err != nil {
-			t.Error(err)
-		}
-		if rows := sdb.Rows("orders"); len(rows) != 1 || rows[0]["no"] != "b" {
-			t.Errorf("rows are %v", rows)
 		}
 	})
 }
