@@ -137,6 +137,9 @@ func chaos(t *report, f form, d time.Duration) (run, []sample) {
 	crew := startCrew(t, workers, cluster, env...)
 	w := newWrecker(t, server, db, crew, way)
 	w.follow(p)
+	if f != short { // it may take the lease of a worker that was killed
+		live(t, db)
+	}
 	close(stop)
 	sampling.Wait()
 	records := crew.finish()
