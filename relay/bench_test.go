@@ -74,14 +74,30 @@ func benchRow(n int) message.Row {
 	return message.Row{MessageID: fmt.Sprint("bench/", n), Key: fmt.Sprint("item:", n%1000), Topic: "sale", Body: make([]byte, 300)}
 }
 
+// fill stores n messages. The database makes those behind the first 50,000, as copies of these
+// with other ids: ten million come in minutes then.
 func fill(b *testing.B, db *gorm.DB, n int) {
 	b.Helper()
-	for from := 0; from < n; from += 5000 {
+	const first, batch = 50_000, 5_000
+	for from := 0; from < min(n, first); from += batch {
 		var rows []message.Row
-		for i := from; i < min(n, from+5000); i++ {
+		for i := from; i < min(n, first, from+batch); i++ {
 			rows = append(rows, benchRow(i))
 		}
 		store(b, db, rows...)
+	}
+	if n <= first {
+		return
+	}
+	if err := db.Exec("CREATE TABLE copies AS SELECT * FROM belay_message").Error; err != nil {
+		b.Fatal(err)
+	}
+	for from := first; from < n; from += first {
+		copies := fmt.Sprintf(`INSERT INTO belay_message (lane, message_id, key_sum, message_key, topic, headers, body, created_at) `+
+			`SELECT lane, CONCAT('%d/', message_id), key_sum, message_key, topic, headers, body, created_at FROM copies ORDER BY id LIMIT %d`, from, min(first, n-from))
+		if err := db.Exec(copies).Error; err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 
@@ -109,6 +125,9 @@ func (c *counter) Publish(ctx context.Context, m relay.Message) error {
 func BenchmarkRelay(b *testing.B) {
 	benchOn(b, func(b *testing.B, db *gorm.DB, to relay.Publisher) {
 		b.Helper()
+		if b.N == 1 && waitingRows() > 1_000_000 {
+			return // the run of one that go test makes first would fill the table twice
+		}
 		fill(b, db, waitingRows()+b.N)
 		c := &counter{Publisher: to, left: b.N, done: make(chan struct{})}
 		b.ResetTimer()
