@@ -54,7 +54,8 @@ func newClaiming(requests []once.Request, in records) (*claiming, error) {
 	if err := r.Validate(); err != nil {
 		return nil, err
 	}
-	return &claiming{records: in, request: r, sum: sumOf(r), key: r.Key()}, nil
+	sum := sumOf(r)
+	return &claiming{records: in, request: r, sum: sum, key: requestkey.OfSum(r.Operation, sum)}, nil
 }
 
 // hold notes the keys of the call, which are in order. The request's own excludes all

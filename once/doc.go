@@ -35,8 +35,9 @@
 // # What is kept
 //
 // The tables have the SHA-256 of a request's name and, if the request has a [Print], that of
-// its content, but nothing else from the caller; and they have the answer. A claim takes some
-// 150 bytes.
+// its content; and they have the answer. They have nothing else from the caller but the time that a UUID of
+// version 7 or a ULID begins with: it takes the place of the first six bytes, so that new claims are side by side.
+// A claim takes some 150 bytes.
 //
 // A request is kept until a [Purger] deletes it, by the database's clock. Keep it for longer
 // than any client repeats it: a later repeat takes effect again. Serving a request reads no

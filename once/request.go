@@ -26,7 +26,7 @@ type Request struct {
 	// part, and none is empty. Use Anyone if no scope is needed.
 	Scope []string
 	// ID is the caller's, 1 to 255 bytes. It should be random: of two requests with one
-	// ID only the first takes effect.
+	// ID only the first takes effect. Large tables are fastest with UUIDs of version 7 or ULIDs.
 	ID string
 	// Print identifies the content of the request. The zero Print is not compared.
 	Print Print
@@ -55,7 +55,7 @@ func (r Request) Validate() error {
 }
 
 // Key is the key of the request's lock. Keys are in events, in logs and in Redis; it shows the
-// Operation, but no other part of the request. The command "guard-monitor request-key" finds
+// Operation, but of the rest no more than the time that an ID begins with. The command "guard-monitor request-key" finds
 // the request of a key among those whose ids are known.
 func (r Request) Key() string { return requestkey.Of(r.Operation, r.Scope, r.ID) }
 

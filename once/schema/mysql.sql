@@ -1,7 +1,7 @@
 -- Requests that have taken effect: inserted first in their transaction, deleted when
 -- they are old. Only a CALL of a procedure updates one, while it may commit.
 CREATE TABLE IF NOT EXISTS belay_once (
-  request    BINARY(32)    NOT NULL, -- SHA-256 of operation, scope and id
+  request    BINARY(32)    NOT NULL, -- SHA-256 of operation, scope and id, behind the time of an id that has one
   attempt    BIGINT        NOT NULL, -- random: whose claim it is
   print      VARBINARY(33) NULL,     -- of what was asked for; NULL = not compared
   held       BIGINT        NOT NULL, -- of the keys under which it was made

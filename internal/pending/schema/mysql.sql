@@ -1,7 +1,7 @@
 -- Requests whose call to another service has no answer yet, or has one that is not settled:
 -- inserted with the reservation, deleted with the claim. Nothing purges them.
 CREATE TABLE IF NOT EXISTS belay_pending (
-  request   BINARY(32)    NOT NULL,           -- SHA-256 of operation, scope and id
+  request   BINARY(32)    NOT NULL,           -- as in belay_once
   attempt   BIGINT        NOT NULL,           -- random: whose call it is
   print     VARBINARY(33) NOT NULL,           -- of what was asked for
   operation VARCHAR(64)   CHARACTER SET ascii COLLATE ascii_bin NOT NULL,

@@ -1,7 +1,7 @@
 -- Requests whose call to another service has no answer yet, or has one that is not settled:
 -- inserted with the reservation, deleted with the claim. Nothing purges them.
 CREATE TABLE IF NOT EXISTS belay_pending (
-  request   BYTEA    NOT NULL PRIMARY KEY, -- SHA-256 of operation, scope and id
+  request   BYTEA    NOT NULL PRIMARY KEY, -- as in belay_once
   attempt   BIGINT   NOT NULL,             -- random: whose call it is
   print     BYTEA    NOT NULL,             -- of what was asked for
   operation VARCHAR(64) COLLATE "C" NOT NULL,

@@ -1,7 +1,7 @@
 -- Requests whose call to another service has no answer yet, or has one that is not settled:
 -- inserted with the reservation, deleted with the claim. Nothing purges them.
 CREATE TABLE IF NOT EXISTS belay_pending (
-  request   BLOB    NOT NULL PRIMARY KEY, -- SHA-256 of operation, scope and id
+  request   BLOB    NOT NULL PRIMARY KEY, -- as in belay_once
   attempt   INTEGER NOT NULL,             -- random: whose call it is
   print     BLOB    NOT NULL,             -- of what was asked for
   operation TEXT    NOT NULL,
