@@ -25,7 +25,8 @@ func openShop(ctx context.Context, db *gorm.DB, redisURL string) (*belay.Belay, 
 
 // place places an order once. A repeat gets guard.ErrDuplicate.
 func place(ctx context.Context, b *belay.Belay, no string) error {
-	return b.Guard.Apply(ctx, "order:"+no, guard.Insert(&Order{No: no}), guard.Wait(3*time.Second))
+	order := guard.Insert(&Order{No: no})
+	return b.Guard.Apply(ctx, "order:"+no, order, guard.Wait(3*time.Second))
 }
 
 // openSQL is called once, in main. Close the Belay when no more calls begin.
@@ -36,25 +37,25 @@ func openSQL(ctx context.Context, pool *sql.DB, redisURL string) (*belay.Belay, 
 // placeSQL places an order once. A repeat gets guard.ErrDuplicate.
 func placeSQL(ctx context.Context, b *belay.Belay, no string) error {
 	return b.Guard.DoSQL(ctx, "order:"+no, func(ctx context.Context, tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "INSERT INTO orders (no) VALUES (?)", no) // $1 on PostgreSQL
+		_, err := tx.ExecContext(ctx, "INSERT INTO orders (no) VALUES (?)", no)
 		return err
 	}, guard.Protects(guard.Row("orders", "no", no)), guard.Wait(3*time.Second))
 }
 
 // payments serves a request once for each Idempotency-Key of a user.
 func payments(g *guard.Guard, user func(*http.Request) (string, error)) (http.Handler, error) {
-	guarded, err := httpguard.New(g, httpguard.Config{Principal: user, Wait: 3 * time.Second})
+	wrap, err := httpguard.New(g, httpguard.Config{Principal: user, Wait: 3 * time.Second})
 	if err != nil {
 		return nil, err
 	}
-	return guarded(http.HandlerFunc(pay)), nil
+	return wrap(http.HandlerFunc(pay)), nil
 }
 
 // pay is the handler. Its writes and its answer are committed together.
 func pay(w http.ResponseWriter, r *http.Request) {
 	p := Payment{Cents: 1900}
 	if err := guard.Tx(r.Context()).Create(&p).Error; err != nil {
-		httpguard.Error(w, err) // and the transaction is rolled back: a repeat runs pay again
+		httpguard.Error(w, err) // the transaction is rolled back: a repeat pays again
 		return
 	}
 	fmt.Fprintf(w, "payment %d\n", p.ID)
@@ -66,8 +67,8 @@ type Payment struct {
 }
 
 // take books a message once, however often it is delivered.
-func take(ctx context.Context, messages *inbox.Inbox, id string, body []byte) (inbox.Decision, error) {
-	return messages.Handle(ctx, inbox.Message{ID: id, Body: body}, func(ctx context.Context, tx *gorm.DB) error {
+func take(ctx context.Context, messages *inbox.Inbox, m inbox.Message) (inbox.Decision, error) {
+	return messages.Handle(ctx, m, func(ctx context.Context, tx *gorm.DB) error {
 		return tx.Create(&Payment{Cents: 1900}).Error
 	}, guard.Wait(3*time.Second))
 }
@@ -81,17 +82,21 @@ func placeAndMail(ctx context.Context, g *guard.Guard, no string) error {
 }
 
 // openForMail opens a Belay that calls mail until it returns nil, each time with the same id.
-func openForMail(ctx context.Context, db *gorm.DB, redisURL string, mail func(context.Context, relay.Message) error) (*belay.Belay, error) {
+func openForMail(ctx context.Context, db *gorm.DB, redisURL string,
+	mail func(context.Context, relay.Message) error) (*belay.Belay, error) {
+	toMail := relay.Route{Topic: "order.placed", Handle: mail, Until: 20 * time.Hour}
 	return belay.Open(ctx, belay.Config{
 		Service: "shop", DB: db, Redis: redisURL,
 		Once:     &once.PurgerConfig{}, // for inbox
-		Messages: []relay.Route{{Topic: "order.placed", Handle: mail, Until: 20 * time.Hour}},
+		Messages: []relay.Route{toMail},
 	})
 }
 
 // runWithoutRedis serves with locks in a table. locks is a pool for that alone.
-func runWithoutRedis(ctx context.Context, db *gorm.DB, locks *sql.DB, serve func(context.Context, *belay.Belay) error) error {
-	if err := sqllock.Migrate(ctx, locks, sqllock.MySQL); err != nil { // or Postgres, or SQLite
+func runWithoutRedis(ctx context.Context, db *gorm.DB, locks *sql.DB,
+	serve func(context.Context, *belay.Belay) error) error {
+	err := sqllock.Migrate(ctx, locks, sqllock.MySQL) // or Postgres, or SQLite
+	if err != nil {
 		return err
 	}
 	engine, err := sqllock.New(locks, sqllock.MySQL, sqllock.Config{})

@@ -25,12 +25,12 @@ func run(ctx context.Context, db *gorm.DB, redisURL, monitorURL, token string) (
 	b, err := belay.Open(ctx, belay.Config{
 		Service: "shop", DB: db, Redis: redisURL,
 		Monitor: monitorURL, MonitorToken: token,
-		Once: &once.PurgerConfig{}, // the tables of requests with an id, such as an Idempotency-Key
+		Once: &once.PurgerConfig{}, // the tables for an Idempotency-Key
 	})
 	if err != nil {
 		return err
 	}
-	defer func() { // ctx ends when the program has to stop; running operations get 10 s to end
+	defer func() { // when ctx ends, operations in progress get 10 s
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
 		err = errors.Join(err, b.Close(ctx))

@@ -141,9 +141,9 @@ func TestStart(t *testing.T) {
 		var deliveries sync.WaitGroup
 		for range together {
 			deliveries.Go(func() {
-				got, err := take(t.Context(), messages, id, []byte("{}"))
+				got, err := take(t.Context(), messages, inbox.Message{ID: id, Body: []byte("{}")})
 				for errors.Is(err, guard.ErrBusy) { // on a slow machine, the wait may end
-					got, err = take(t.Context(), messages, id, []byte("{}"))
+					got, err = take(t.Context(), messages, inbox.Message{ID: id, Body: []byte("{}")})
 				}
 				if got != inbox.Ack || err != nil {
 					t.Errorf("decision %v, %v", got, err)

@@ -23,7 +23,7 @@ import (
 
 type Sale struct {
 	ID    uint
-	No    string `gorm:"type:varbinary(64);not null;uniqueIndex"` // the second layer of an insert
+	No    string `gorm:"type:varbinary(64);not null;uniqueIndex"` // refuses a second insert
 	Item  int64
 	Buyer string
 }
@@ -31,7 +31,7 @@ type Sale struct {
 type Item struct {
 	ID      int64
 	Left    int
-	Version dbguard.Version // the second layer of an update
+	Version dbguard.Version // refuses a second update
 }
 
 var ErrSoldOut = errors.New("sold out")
@@ -48,7 +48,7 @@ func sell(ctx context.Context, g *guard.Guard, no, buyer string, item int64) err
 			i.Left--
 			return nil
 		}),
-	), guard.Wait(3*time.Second)) // of two calls for one item, the second waits for the first
+	), guard.Wait(3*time.Second)) // a second call for the item waits for the first
 }
 
 type Account struct {

@@ -46,8 +46,8 @@ func Sell(ctx context.Context, g *guard.Guard, no string, item int64) error {
 	return err
 }
 
-// Open is called once, in main. pool is stdlib.OpenDBFromPool of a *pgxpool.Pool. Close the Belay when
-// no more calls begin.
+// Open is called once, in main. pool is stdlib.OpenDBFromPool of a *pgxpool.Pool. Close the
+// Belay when no more calls begin.
 func Open(ctx context.Context, pool *sql.DB, redisURL string) (*belay.Belay, error) {
 	return belay.Open(ctx, belay.Config{Service: "shop", SQL: pool, Redis: redisURL})
 }
@@ -55,6 +55,6 @@ func Open(ctx context.Context, pool *sql.DB, redisURL string) (*belay.Belay, err
 // Record records a sale once. A repeat gets guard.ErrDuplicate.
 func Record(ctx context.Context, b *belay.Belay, no string, item int64) error {
 	return pgxguard.Do(ctx, b.Guard, "sale:"+no, func(ctx context.Context, tx pgx.Tx) error {
-		return db.New(tx).InsertSale(ctx, db.InsertSaleParams{No: no, Item: item}) // which sqlc has generated
+		return db.New(tx).InsertSale(ctx, db.InsertSaleParams{No: no, Item: item})
 	}, guard.Protects(guard.Row("sales", "no", no)), guard.Wait(3*time.Second))
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/belaygo/belay/internal/teststack"
 )
@@ -169,6 +170,22 @@ func TestLinesToCopy(t *testing.T) {
 		for _, m := range blocks {
 			if n := countLines(m[2]); n > 15 {
 				t.Errorf("docs/start.md: %d lines to copy in\n%s", n, m[2])
+			}
+		}
+	}
+}
+
+// TestWidth: GitHub shows 97 columns of code, with tabs of eight, before its reader has to scroll.
+func TestWidth(t *testing.T) {
+	for _, path := range []string{"README.md", "README.zh-CN.md", "docs/start.md"} {
+		for _, m := range fenced.FindAllStringSubmatch(pages(t)[path], -1) {
+			if m[1] == "text" { // a DSN
+				continue
+			}
+			for line := range strings.Lines(m[2]) {
+				if n := utf8.RuneCountInString(line) + 7*strings.Count(line, "\t"); n > 98 { // with the newline
+					t.Errorf("%s: a line of %d columns: %s", path, n-1, line)
+				}
 			}
 		}
 	}

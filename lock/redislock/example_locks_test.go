@@ -24,7 +24,7 @@ func openLocks(client redis.UniversalClient) (*lock.Locker, error) {
 
 // nightly builds a report while no other process does.
 func nightly(ctx context.Context, locker *lock.Locker, build func(context.Context) error) error {
-	lease, err := locker.Acquire(ctx, "report:daily") // waits until ctx ends; TryAcquire does not wait
+	lease, err := locker.Acquire(ctx, "report:daily") // waits until ctx ends
 	if err != nil {
 		return err
 	}

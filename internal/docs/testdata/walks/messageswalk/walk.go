@@ -59,7 +59,7 @@ func Walk() {
 		log.Fatal(err)
 	}
 	crowd.Repeat(func(int) error {
-		decision, err := take(ctx, messages, key, nil)
+		decision, err := take(ctx, messages, inbox.Message{ID: key})
 		if err == nil && decision != inbox.Ack {
 			log.Fatal(decision)
 		}
