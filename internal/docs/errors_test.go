@@ -12,12 +12,14 @@ import (
 )
 
 var (
-	errorRow  = regexp.MustCompile("(?m)^\\| (`\\w+\\.Err\\w+`) \\| .+ \\| .+ \\| (`.+`) \\|$")
-	errorName = regexp.MustCompile("`(\\w+)\\.(Err\\w+)`")
+	errorRow  = regexp.MustCompile("(?m)^\\| (`\\*?\\w+\\.\\w+`) \\| .+ \\| .+ \\| (`.+`) \\|$")
+	errorName = regexp.MustCompile("`\\*?(\\w+)\\.(\\w+)`")
+	errorLine = regexp.MustCompile(`^belay/\S+, (?:var (Err\w+)|method \(\*?(\w+)\) Error\(\) string)`)
 	testName  = regexp.MustCompile("`(\\w+)\\.(Test\\w+)`")
 )
 
-// TestErrors: mistakes.md explains each exported error, and names a test that meets it.
+// TestErrors: mistakes.md explains each exported error and type of errors, and names a test that
+// meets it.
 func TestErrors(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(root, "docs/mistakes.md"))
 	if err != nil {
@@ -36,8 +38,8 @@ func TestErrors(t *testing.T) {
 	}
 	for _, dir := range publicPackages(t) {
 		for _, line := range exportedLines(t, dir) {
-			if _, name, is := strings.Cut(line, ", var Err"); is {
-				exported = append(exported, filepath.Base(dir)+".Err"+name)
+			if m := errorLine.FindStringSubmatch(line); m != nil {
+				exported = append(exported, filepath.Base(dir)+"."+m[1]+m[2])
 			}
 		}
 	}
