@@ -55,7 +55,7 @@ func payments(g *guard.Guard, user func(*http.Request) (string, error)) (http.Ha
 func pay(w http.ResponseWriter, r *http.Request) {
 	p := Payment{Cents: 1900}
 	if err := guard.Tx(r.Context()).Create(&p).Error; err != nil {
-		httpguard.Error(w, err) // the transaction is rolled back: a repeat pays again
+		httpguard.Error(w, err) // rolled back: a repeat runs pay again
 		return
 	}
 	fmt.Fprintf(w, "payment %d\n", p.ID)
@@ -92,11 +92,11 @@ func openForMail(ctx context.Context, db *gorm.DB, redisURL string,
 	})
 }
 
-// runWithoutRedis serves with locks in a table. locks is a pool for that alone.
+// runWithoutRedis serves with locks in a table. locks is a pool for that alone. For other
+// databases take sqllock.Postgres or sqllock.SQLite.
 func runWithoutRedis(ctx context.Context, db *gorm.DB, locks *sql.DB,
 	serve func(context.Context, *belay.Belay) error) error {
-	err := sqllock.Migrate(ctx, locks, sqllock.MySQL) // or Postgres, or SQLite
-	if err != nil {
+	if err := sqllock.Migrate(ctx, locks, sqllock.MySQL); err != nil {
 		return err
 	}
 	engine, err := sqllock.New(locks, sqllock.MySQL, sqllock.Config{})

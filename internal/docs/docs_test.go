@@ -293,6 +293,24 @@ func TestNamedFiles(t *testing.T) {
 	}
 }
 
+// The drawings of the README differ in their words alone: their shapes and figures are equal in both languages.
+func TestDrawings(t *testing.T) {
+	word := regexp.MustCompile(`>[^<]*\pL[^<]*</(?:text|title|desc)>`)
+	for _, name := range []string{"belay", "chart"} {
+		var shapes [2]string
+		for i, suffix := range []string{".svg", ".zh.svg"} {
+			text, err := os.ReadFile(filepath.Join(root, "docs", name+suffix))
+			if err != nil {
+				t.Fatal(err)
+			}
+			shapes[i] = word.ReplaceAllString(string(text), "")
+		}
+		if shapes[0] != shapes[1] {
+			t.Errorf("docs/%s.svg and docs/%s.zh.svg differ in more than words", name, name)
+		}
+	}
+}
+
 // The README's chart shows figures of the pages that it leads to.
 func TestChart(t *testing.T) {
 	chart, err := os.ReadFile(filepath.Join(root, "docs/chart.svg"))
