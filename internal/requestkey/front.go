@@ -26,13 +26,14 @@ func front(id string) []byte {
 }
 
 // crockford is the base 32 of ULIDs.
-var crockford = base32.NewEncoding("0123456789ABCDEFGHJKMNPQRSTVWXYZ")
+var crockford = base32.NewEncoding("0123456789ABCDEFGHJKMNPQRSTVWXYZ").WithPadding(base32.NoPadding)
 
 // ulidTime returns the time of a ULID, nil if id is none. Its 26 digits have two bits more than its
-// 16 bytes, which are 0. Six digits before it make a whole number of bytes.
+// 16 bytes, which are 0. Six digits before it make 20 bytes. If there are fewer, the decoder has left
+// out line ends, which are no digits.
 func ulidTime(id string) []byte {
 	b, err := crockford.DecodeString("000000" + strings.ToUpper(id))
-	if err != nil || b[3] != 0 {
+	if err != nil || len(b) != 20 || b[3] != 0 {
 		return nil
 	}
 	return b[4 : 4+frontLen]

@@ -22,6 +22,8 @@ func TestFront(t *testing.T) {
 		{"8ZZZZZZZZZZZZZZZZZZZZZZZZZ", ""}, // beyond the greatest ULID
 		{"01ARZ3NDEKTSV4RRFFQ69G5FAU", ""}, // U is no digit
 		{"01ARZ3NDEKTSV4RRFFQ69G5FA", ""},
+		{"01ARZ3NDEKTSV4RRFFQ69G5FA=", ""}, // padding is no digit
+		{"01ARZ3NDEKTSV4RRFF\n\n\n\n\n\n\n\n", ""},
 		{"0199a1b2-c3d4-4abc-8def-0123456789ab", ""}, // version 4
 		{"0199a1b2-c3d4-7abc-8def-0123456789ag", ""},
 		{"0199a1b2c3d47abc8def0123456789ab", ""},
