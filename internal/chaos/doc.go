@@ -59,7 +59,7 @@
 // connections before a charge and behind it, fails, declines, and remembers an id for a little longer than Until. The
 // judge compares its ledger with the rows, with what once.Open lists, and with what clients were told.
 //
-// Behind the last fault of a long run the workers have a minute to send all messages and events that wait.
+// Behind the last fault of a long run the workers have two minutes to send all messages and events that wait.
 // When they have ended, the test itself sends and applies what they have left, and settles what a repeat can
 // settle. Then the provider forgets all ids, and all payments are asked for again.
 //

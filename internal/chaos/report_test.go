@@ -85,7 +85,13 @@ func (r *report) violations() int {
 // judged.
 func (r *report) await(what string, cond func() bool) {
 	r.Helper()
-	for until := time.Now().Add(time.Minute); !cond(); <-time.After(50 * time.Millisecond) {
+	r.awaitFor(time.Minute, what, cond)
+}
+
+// awaitFor is await for what may take longer, or less.
+func (r *report) awaitFor(d time.Duration, what string, cond func() bool) {
+	r.Helper()
+	for until := time.Now().Add(d); !cond(); <-time.After(50 * time.Millisecond) {
 		if time.Now().After(until) {
 			r.Errorf("it never happened: %s", what)
 			return
