@@ -43,6 +43,9 @@ type Config struct {
 	// SQL is the database of the operations of a program that does not use GORM, in place of
 	// DB. It stays the caller's, to be closed after the Belay. See dbguard.Open and guard.SQL.
 	SQL *sql.DB
+	// Family is the kind of the database server, if the server shows another one: see
+	// guard.Config.Family, which comes before it. Defaults to what the server shows.
+	Family guard.Family
 	// Redis is the URL of what keeps the locks: redis://host:6379 for a single server,
 	// redis+cluster://host:6379,host:6379, or redis+sentinel://host:26379/name. See
 	// redislock.ParseURL.
@@ -149,6 +152,7 @@ func Open(ctx context.Context, cfg Config) (_ *Belay, err error) {
 			return nil, err
 		}
 	}
+	cfg.Guard.Family = cmp.Or(cfg.Guard.Family, cfg.Family)
 	cfg.Lock.Name, cfg.Guard.Name = cmp.Or(cfg.Lock.Name, cfg.Name), cmp.Or(cfg.Guard.Name, cfg.Name)
 	b := new(Belay)
 	defer func() {

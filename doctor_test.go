@@ -172,6 +172,30 @@ func TestDoctorOfAMonitor(t *testing.T) {
 	}
 }
 
+// TestDoctorOfAFamily: it reports the server that Config.Family names, and what that leaves unproven.
+// Open lists the names that there are.
+func TestDoctorOfAFamily(t *testing.T) {
+	db := openTables(t, teststack.MySQL(t)+"&timeout=5s&readTimeout=30s&writeTimeout=30s&innodb_lock_wait_timeout=20", &Ticket{})
+	setPool(t, db, 8)
+	cfg := belay.Config{Service: "shop", DB: db, Engine: memlock.New()}
+	for family, want := range map[guard.Family]string{
+		"tidb":    "it is TiDB, told by Config.Family: a row that is missing or old proves no outcome",
+		"sharded": "it is a proxy of shards, told by Config.Family: nothing proves the outcome",
+	} {
+		cfg.Family = family
+		found := open(t, cfg).Doctor(t.Context(), &Ticket{})
+		wantChecks(t, found, "db-family")
+		if len(found) == 1 && !strings.Contains(found[0].String(), want) {
+			t.Errorf("%s: %v, want %s", family, found[0], want)
+		}
+	}
+	cfg.Family = "CockroachDB"
+	b, err := belay.Open(t.Context(), cfg)
+	if err == nil || !strings.Contains(err.Error(), `"CockroachDB" is no server that resembles the database "mysql": want one of Dolt, Doris,`) {
+		t.Errorf("opened as %v: %v", b, err)
+	}
+}
+
 // TestDoctorFindsTwelve: a stack with twelve mistakes, all of which one call finds.
 func TestDoctorFindsTwelve(t *testing.T) {
 	cluster := teststack.StartCluster(t, "twelve")

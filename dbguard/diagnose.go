@@ -49,11 +49,7 @@ func servesRequests(db *gorm.DB) bool {
 
 func (s *server) diagnose() (found []doctor.Finding) {
 	if family := s.session.Family; family.Resembles() {
-		proves := "a row that is missing or old proves no outcome"
-		if family.CommitsInParts() {
-			proves = "nothing proves the outcome"
-		}
-		found = append(found, doctor.DBFamily.Found("the database", "it is %s, on which Belay is not tested: %s of a COMMIT without an answer", family, proves))
+		found = append(found, doctor.DBFamily.Found("the database", "it is %s, on which Belay is not tested: %s", family, family.Doubt()))
 	}
 	if s.dialect.Diagnose != nil {
 		more, err := s.dialect.Diagnose(s.ctx, s.conn, s.session)

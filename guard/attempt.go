@@ -9,6 +9,7 @@ import (
 
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/internal/dbtx"
+	"github.com/belaygo/belay/internal/dbtx/dialect"
 	"github.com/belaygo/belay/internal/fail"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/notify"
@@ -64,6 +65,7 @@ func (s *series) begin(ctx context.Context) error {
 		Held:         s.held.confirm,
 		BeginTimeout: s.held.ttl() / 2,
 		EndTimeout:   s.cfg.EndTimeout,
+		Family:       dialect.Family(s.cfg.Family),
 		Key:          s.plan.protecting(s.plan.main),
 		Keyless:      s.plan.protecting(s.plan.main) == "",
 		Memory:       &s.memory,

@@ -41,6 +41,10 @@ func (p Policy) String() string {
 	return fmt.Sprintf("Policy(%d)", int(p))
 }
 
+// A Family is the name of a kind of database server that speaks the protocol of MySQL or PostgreSQL
+// and ends transactions otherwise, in upper or lower case: see Config.Family.
+type Family string
+
 // Config describes a Guard. Service is required.
 type Config struct {
 	// Service is the name under which lock failures are reported.
@@ -64,6 +68,11 @@ type Config struct {
 	// that still run without the lock, each. They do not end with the caller's
 	// context. Default 5 s.
 	EndTimeout time.Duration
+	// Family is the kind of the database server, such as "TiDB" or "PgDog", if the server shows
+	// another one: a proxy before it, or a setting, hides what it is. The names are those of
+	// docs/guarantees.md. Family only takes proofs away: the outcome of a COMMIT is proven if it is
+	// proven on what the server shows and on Family. Default: what the server shows.
+	Family Family
 	// Calls makes the Guard look for requests of Call that became undecided, once a minute, and
 	// publish an event for each. Otherwise the event comes with the next repeat of the request. It also
 	// adds metrics of what is pending: each scrape queries the database, for a second at most. The table

@@ -10,6 +10,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/internal/dbtx"
+	"github.com/belaygo/belay/internal/dbtx/dialect"
 	"github.com/belaygo/belay/internal/sqlfront"
 	"github.com/belaygo/belay/lock"
 )
@@ -47,6 +48,11 @@ func New(db *gorm.DB, locker *lock.Locker, cfg Config) (*Guard, error) {
 	if err := dbtx.Install(db); err != nil {
 		return nil, err
 	}
+	family, err := dialect.Told(db.Name(), string(cfg.Family))
+	if err != nil {
+		return nil, fmt.Errorf("guard: Config.Family: %w", err)
+	}
+	cfg.Family = Family(family)
 	m := newMetrics(cfg.Name)
 	if cfg.Calls {
 		m.backlog = newBacklog(db, cfg.Name)

@@ -29,7 +29,7 @@ func begin(ctx context.Context, pool *sql.DB, d dialect.Dialect, known *database
 		}
 	}()
 	fail.Point("dbtx/before-begin")
-	c, err := connect(ctx, pool, d, known, o.BeginTimeout, end)
+	c, err := connect(ctx, pool, d, known, o, end)
 	if err != nil {
 		return nil, err
 	}
@@ -55,13 +55,15 @@ func begin(ctx context.Context, pool *sql.DB, d dialect.Dialect, known *database
 	return t, nil
 }
 
-// connect begins a transaction on a connection, within timeout if that is positive. end ends ctx.
-func connect(ctx context.Context, pool *sql.DB, d dialect.Dialect, known *database, timeout time.Duration, end context.CancelCauseFunc) (*pinned.Conn, error) {
+// connect begins a transaction on a connection, within o.BeginTimeout if that is positive. end ends
+// ctx.
+func connect(ctx context.Context, pool *sql.DB, d dialect.Dialect, known *database, o Options, end context.CancelCauseFunc) (*pinned.Conn, error) {
+	timeout := o.BeginTimeout
 	if timeout <= 0 {
-		return pinned.Begin(ctx, pool, d, &known.sessions)
+		return pinned.Begin(ctx, pool, d, &known.sessions, o.Family)
 	}
 	timer := time.AfterFunc(timeout, func() { end(ErrNoConnection) })
-	c, err := pinned.Begin(ctx, pool, d, &known.sessions)
+	c, err := pinned.Begin(ctx, pool, d, &known.sessions, o.Family)
 	if timer.Stop() {
 		return c, err
 	}

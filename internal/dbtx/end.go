@@ -95,7 +95,7 @@ func (t *Tx) commit() error {
 	t.conn.Discard()
 	// pgx calls a connection bad that broke while the COMMIT was on its way.
 	badConn := errors.Is(err, driver.ErrBadConn)
-	if t.conn.Session.Family.NotCommitted(err) && (!badConn || !t.dialect.Aborts) {
+	if t.conn.Session.Proven().NotCommitted(err) && (!badConn || !t.dialect.Aborts) {
 		t.journal.Undo()
 		return fmt.Errorf("commit: %w", t.deferred(err))
 	}

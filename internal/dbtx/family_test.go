@@ -15,6 +15,7 @@ import (
 
 	"github.com/belaygo/belay/internal/claim"
 	"github.com/belaygo/belay/internal/dbtx"
+	"github.com/belaygo/belay/internal/dbtx/dialect"
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/once"
@@ -29,7 +30,8 @@ const (
 // TestResemblingServer: on a server that only resembles PostgreSQL or MySQL a lost COMMIT is proven
 // by a stamp, and by nothing else. That a row is missing or old proves nothing, nor does the
 // server's number of the transaction. The same server proves it if it does not say that it is
-// another.
+// another, nor is told to be one: by Options.Family the outcomes of one that hides what it is are
+// those of one that shows it.
 func TestResemblingServer(t *testing.T) {
 	t.Parallel()
 	servers := map[string]func(*testing.T) (direct, db *gorm.DB, k *testdb.Link){
@@ -44,7 +46,12 @@ func TestResemblingServer(t *testing.T) {
 		"MySQL":  posesAsMySQL(""), // or MariaDB, whichever the tests run on
 		"TiDB":   posesAsMySQL("-TiDB-v7"),
 		"Vitess": posesAsMySQL("-Vitess2"),
+
+		"CockroachDB that hides it": posesAsPostgres(plain),
+		"PgDog":                     posesAsPostgres(plain), // which shows the version of a shard
+		"TiDB that hides it":        posesAsMySQL(""),
 	}
+	told := map[string]dialect.Family{"CockroachDB that hides it": "CockroachDB", "PgDog": "PgDog", "TiDB that hides it": "TiDB"}
 	type row struct {
 		write         func(*dbtx.Tx) error
 		before, after dbtx.Outcome // of a known server: if the COMMIT did not arrive, and if it did
@@ -70,14 +77,14 @@ func TestResemblingServer(t *testing.T) {
 					case name == "PostgreSQL": // which knows the outcome by the number
 						want = map[bool]dbtx.Outcome{false: dbtx.NotCommitted, true: dbtx.Committed}[arrives]
 					case name == "MySQL":
-					case name == "Vitess", !arrives, !stamped:
+					case name == "Vitess", name == "PgDog", !arrives, !stamped:
 						want = dbtx.Unresolved
 					}
 					for _, table := range []string{"wares", "tokens", "labels", "belay_once"} {
 						wantNil(t, direct.Exec("DELETE FROM "+table).Error)
 					}
 					wantNil(t, direct.Create(&Ware{ID: 1, Left: 5}).Error)
-					tx := begin(t, db, dbtx.Options{})
+					tx := begin(t, db, dbtx.Options{Family: told[name]})
 					for _, row := range []any{&Ware{ID: 1}, &Token{Code: "a"}, &Label{Code: "a"}} {
 						wantNil(t, tx.Protect(row))
 					}
@@ -97,15 +104,19 @@ func TestResemblingServer(t *testing.T) {
 }
 
 // TestErrorAtCommitOfAResemblingServer: an error at COMMIT of a server that only resembles
-// PostgreSQL is a rollback only if its documentation says so.
+// PostgreSQL is a rollback only if its documentation says so, also if it hides what it is and is told
+// to be it.
 func TestErrorAtCommitOfAResemblingServer(t *testing.T) {
 	t.Parallel()
 	for name, server := range map[string]struct {
 		version string
+		told    dialect.Family
 		unknown map[string]bool // by the code
 	}{
-		"PostgreSQL":  {plain, map[string]bool{"40001": false, "40003": true, "23505": false}},
-		"CockroachDB": {cockroach, map[string]bool{"40001": false, "40003": true, "23505": true}},
+		"PostgreSQL":                {plain, "", map[string]bool{"40001": false, "40003": true, "23505": false}},
+		"CockroachDB":               {cockroach, "", map[string]bool{"40001": false, "40003": true, "23505": true}},
+		"CockroachDB that hides it": {plain, "CockroachDB", map[string]bool{"40001": false, "40003": true, "23505": true}},
+		"CockroachDB in two names":  {cockroach, "YugabyteDB", map[string]bool{"40001": true, "40003": true, "23505": true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			direct, db, _ := posesAsPostgres(server.version)(t)
@@ -117,7 +128,7 @@ func TestErrorAtCommitOfAResemblingServer(t *testing.T) {
 				} {
 					wantNil(t, direct.Exec(statement).Error)
 				}
-				tx := begin(t, db, dbtx.Options{})
+				tx := begin(t, db, dbtx.Options{Family: server.told})
 				wantNil(t, tx.Protect(&Stock{ID: 1}))
 				wantNil(t, tx.DB().Create(&Stock{ID: 1, Left: 1}).Error)
 				err := tx.Commit()
@@ -126,7 +137,11 @@ func TestErrorAtCommitOfAResemblingServer(t *testing.T) {
 				}
 				if unknown {
 					wantIs(t, err, dbtx.ErrCommitUnknown)
-					if o, err := tx.Resolve(bg); name != "PostgreSQL" && o != dbtx.Unresolved {
+					want := dbtx.Unresolved
+					if name == "PostgreSQL" {
+						want = dbtx.NotCommitted // by the number, which proves it there alone
+					}
+					if o, err := tx.Resolve(bg); o != want {
 						t.Errorf("%s: resolved as %v, %v", code, o, err)
 					}
 				} else if errors.Is(err, dbtx.ErrCommitUnknown) {

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/belaygo/belay/internal/dbtx/dialect"
 	"github.com/belaygo/belay/internal/sqlfront"
 )
 
@@ -28,6 +29,9 @@ type Options struct {
 	// Keyless is set if no key protects the rows that are named outside of Under: no
 	// evidence is collected for them.
 	Keyless bool
+	// Family is the family of the server, if it shows another one: outcomes are proven as far as by
+	// both. Default: what the server shows.
+	Family dialect.Family
 	// Memory is shared by the attempts of one operation, so that a second one does not
 	// hide the first one's readings. Default: a new one.
 	Memory *Memory

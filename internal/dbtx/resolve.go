@@ -93,7 +93,7 @@ func (t *Tx) findOut(ctx context.Context) (Outcome, error) {
 	switch unnumbered := t.conn.Session.Numbers && t.xid == ""; {
 	case !t.journal.Wrote(), unnumbered && !t.journal.WroteRows():
 		return Committed, nil // it has changed nothing
-	case t.conn.Session.Family.Resembles():
+	case t.conn.Session.Proven().Resembles():
 		return t.findOwn(ctx)
 	case unnumbered:
 		return Unresolved, errors.New("rows were written, but the server has given the transaction no number: another one may keep them")
@@ -139,7 +139,7 @@ func (t *Tx) findOut(ctx context.Context) (Outcome, error) {
 // resembles one that Belay knows. Whichever of its nodes shows it, the transaction was
 // committed. Nothing else proves anything there.
 func (t *Tx) findOwn(ctx context.Context) (Outcome, error) {
-	family := t.conn.Session.Family
+	family := t.conn.Session.Proven()
 	if family.CommitsInParts() {
 		return Unresolved, fmt.Errorf("the database is %s, which may commit a part of a transaction", family)
 	}

@@ -28,7 +28,7 @@ func (t *Tx) reconnect(ctx context.Context) (c *sql.Conn, now dialect.Session, e
 // does so in a transaction of its own, which a proxy sends to one server: it may send a read outside
 // of a transaction to a replica that is behind. f waits for no commit of a cluster.
 func (t *Tx) atServer(ctx context.Context, c *sql.Conn, f func() error) error {
-	if t.dialect.Name != "mysql" || t.conn.Session.Family.Resembles() {
+	if t.dialect.Name != "mysql" || t.conn.Session.Proven().Resembles() {
 		return f()
 	}
 	for _, query := range []string{"ROLLBACK", "BEGIN"} { // there may be one without autocommit

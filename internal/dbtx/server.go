@@ -25,7 +25,7 @@ func (t *Tx) Server() Server { return serverOf(t.conn.Session) }
 func (t *Tx) Begun() time.Time { return t.conn.Session.Begun }
 
 func serverOf(s dialect.Session) Server {
-	if s.Family.Resembles() || s.Server == "" {
+	if s.Proven().Resembles() || s.Server == "" {
 		return Server{}
 	}
 	return Server{Name: s.Server, run: s.Run, read: s.Read, id: s.ID}

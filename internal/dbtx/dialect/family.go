@@ -25,6 +25,7 @@ const (
 const (
 	likeMySQL    Family = "a server like MySQL"
 	likePostgres Family = "a server like PostgreSQL"
+	shards       Family = "a proxy of shards"
 
 	citus Family = "Citus"
 )
@@ -32,7 +33,7 @@ const (
 // kin describes a family that resembles MySQL or PostgreSQL.
 type kin struct {
 	family Family
-	mark   string // a part of its version or version comment, in lower case
+	mark   string // a part of its version or version comment, in lower case; "" if it shows that of another
 	// commitsInParts is set if the server may commit one shard of a transaction without another.
 	commitsInParts bool
 	// rolledBack reports whether the error of a COMMIT means, by the server's documentation, that
@@ -46,47 +47,60 @@ func tidbRolledBack(err error) bool {
 
 func isSerialization(err error) bool { return sqlerr.IsPostgres(err, pgSerialization) }
 
-// alike are the families that resemble MySQL or PostgreSQL and can be told from them. The first
+// alike are the families that resemble MySQL or PostgreSQL, by the name of their dialect. The first
 // that fits counts.
-var alike = []kin{
-	{family: "TiDB", mark: "tidb", rolledBack: tidbRolledBack},
-	{family: "Vitess", mark: "vitess", commitsInParts: true},         // with transaction_mode MULTI, its default
-	{family: "Vitess", mark: "(git revision ", commitsInParts: true}, // its comment, where it reports another version
-	{family: "PlanetScale", mark: "planetscale", commitsInParts: true},
-	{family: "PolarDB-X", mark: "polardb-x", commitsInParts: true}, // by its transaction policy
-	{family: "PolarDB-X", mark: "x-cluster", commitsInParts: true},
-	{family: "PolarDB-X", mark: "tddl", commitsInParts: true},
-	{family: "ShardingSphere", mark: "shardingsphere", commitsInParts: true},
-	{family: "OceanBase", mark: "oceanbase"},
-	{family: "OceanBase", mark: "seekdb"},
-	{family: "SingleStore", mark: "singlestore"},
-	{family: "SingleStore", mark: "memsql"},
-	{family: "MariaDB Xpand", mark: "xpand"},
-	{family: "MariaDB Xpand", mark: "clustrix"},
-	{family: "Dolt", mark: "dolt"},
-	{family: "StarRocks", mark: "starrocks"},
-	{family: "Doris", mark: "doris"},
-
-	{family: "CockroachDB", mark: "cockroachdb", rolledBack: isSerialization},
-	{family: "YugabyteDB", mark: "-yb-"}, // its 40001 may also be of a COMMIT that was sent twice, and took effect
-	{family: "Redshift", mark: "redshift"},
-	{family: "Greenplum", mark: "greenplum"},
-	{family: "Cloudberry", mark: "cloudberry"},
-	{family: "OpenTenBase", mark: "tbase"},
-	{family: "Hologres", mark: "hologres"},
-	{family: "OrioleDB", mark: "orioledb"},
-	{family: "openGauss", mark: "gauss"},
-	{family: "Postgres-XL", mark: "postgres-xl"},
-	{family: "Materialize", mark: "materialize"},
-	{family: "RisingWave", mark: "risingwave"},
-	{family: "QuestDB", mark: "questdb"},
+var alike = map[string][]kin{
+	"mysql": {
+		{family: "TiDB", mark: "tidb", rolledBack: tidbRolledBack},
+		{family: "Vitess", mark: "vitess", commitsInParts: true},         // with transaction_mode MULTI, its default
+		{family: "Vitess", mark: "(git revision ", commitsInParts: true}, // its comment, where it reports another version
+		{family: "PlanetScale", mark: "planetscale", commitsInParts: true},
+		{family: "PolarDB-X", mark: "polardb-x", commitsInParts: true}, // by its transaction policy
+		{family: "PolarDB-X", mark: "x-cluster", commitsInParts: true},
+		{family: "PolarDB-X", mark: "tddl", commitsInParts: true},
+		{family: "ShardingSphere", mark: "shardingsphere", commitsInParts: true},
+		{family: "OceanBase", mark: "oceanbase"},
+		{family: "OceanBase", mark: "seekdb"},
+		{family: "SingleStore", mark: "singlestore"},
+		{family: "SingleStore", mark: "memsql"},
+		{family: "MariaDB Xpand", mark: "xpand"},
+		{family: "MariaDB Xpand", mark: "clustrix"},
+		{family: "Dolt", mark: "dolt"},
+		{family: "StarRocks", mark: "starrocks"},
+		{family: "Doris", mark: "doris"},
+		{family: shards, commitsInParts: true},
+		{family: likeMySQL},
+	},
+	"postgres": {
+		{family: "CockroachDB", mark: "cockroachdb", rolledBack: isSerialization},
+		{family: "YugabyteDB", mark: "-yb-"}, // its 40001 may also be of a COMMIT that was sent twice, and took effect
+		{family: "Redshift", mark: "redshift"},
+		{family: "Greenplum", mark: "greenplum"},
+		{family: "Cloudberry", mark: "cloudberry"},
+		{family: "OpenTenBase", mark: "tbase"},
+		{family: "Hologres", mark: "hologres"},
+		{family: "OrioleDB", mark: "orioledb"},
+		{family: "openGauss", mark: "gauss"},
+		{family: "Postgres-XL", mark: "postgres-xl"},
+		{family: "Materialize", mark: "materialize"},
+		{family: "RisingWave", mark: "risingwave"},
+		{family: "QuestDB", mark: "questdb"},
+		{family: "ShardingSphere", mark: "shardingsphere", commitsInParts: true},
+		{family: citus}, // found by its functions
+		// These proxies show the version of a shard, which is a PostgreSQL.
+		{family: "PgDog", commitsInParts: true}, // unless it has two_phase_commit
+		{family: "SPQR", commitsInParts: true},
+		{family: "Neki", commitsInParts: true},
+		{family: shards, commitsInParts: true},
+		{family: likePostgres},
+	},
 }
 
-// familyBy returns the family that a version names, "" if none of alike does.
-func familyBy(version string) Family {
+// familyBy returns the family that a version names, "" if none of a dialect's does.
+func familyBy(dialect, version string) Family {
 	version = strings.ToLower(version)
-	for _, k := range alike {
-		if strings.Contains(version, k.mark) {
+	for _, k := range alike[dialect] {
+		if k.mark != "" && strings.Contains(version, k.mark) {
 			return k.family
 		}
 	}
@@ -94,9 +108,11 @@ func familyBy(version string) Family {
 }
 
 func (f Family) kin() kin {
-	for _, k := range alike {
-		if k.family == f {
-			return k
+	for _, of := range alike {
+		for _, k := range of {
+			if k.family == f {
+				return k
+			}
 		}
 	}
 	return kin{family: f}
@@ -132,7 +148,7 @@ func (f Family) NotCommitted(err error) bool {
 // MySQL.
 func familyOfMySQL(known map[string]string) Family {
 	version := known["version"]
-	switch found := familyBy(version + " " + known["version_comment"]); {
+	switch found := familyBy("mysql", version+" "+known["version_comment"]); {
 	case found != "":
 		return found
 	case known["innodb_lock_wait_timeout"] == "":
@@ -149,7 +165,7 @@ var postgresVersion = regexp.MustCompile(`^PostgreSQL \d+(\.\d+)*(devel|alpha\d+
 // familyOfPostgres returns the family of a server with this version(). isCitus is set if the server
 // has the functions of Citus, plain unless it refused a query that each PostgreSQL answers.
 func familyOfPostgres(version string, isCitus, plain bool) Family {
-	switch found := familyBy(version); {
+	switch found := familyBy("postgres", version); {
 	case found != "":
 		return found
 	case isCitus:

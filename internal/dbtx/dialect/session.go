@@ -29,7 +29,8 @@ type Session struct {
 	Run      string       // on PostgreSQL, the server's run: another after a restart or a crash
 	Started  sql.NullTime // on PostgreSQL, when the session began, by the server's clock
 	Numbers  bool         // a PostgreSQL 13 or newer, which knows the number of a transaction
-	Family   Family
+	Family   Family       // that the server shows: its statements are that one's
+	Told     Family       // that the program's configuration names, "" if none: see [Session.Proven]
 	Galera   bool
 	Group    bool   // the server is or was in a group of MySQL's, or is to be in one
 	View     string // the view of its group: another after a member joined or left

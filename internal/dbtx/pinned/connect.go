@@ -30,12 +30,14 @@ func Connect(ctx context.Context, pool *sql.DB, prepare func(*sql.Conn) error) (
 	}
 }
 
-// Begin takes a connection from the pool and begins a transaction on it.
-func Begin(ctx context.Context, pool *sql.DB, d dialect.Dialect, known *dialect.Sessions) (*Conn, error) {
+// Begin takes a connection from the pool and begins a transaction on it. told is the family of the
+// server that the program's configuration names.
+func Begin(ctx context.Context, pool *sql.DB, d dialect.Dialect, known *dialect.Sessions, told dialect.Family) (*Conn, error) {
 	pinned := &Conn{several: d.Name == "sqlite", turn: turn{taken: make(chan struct{}, 1)}}
 	var err error
 	pinned.SQL, err = Connect(ctx, pool, func(c *sql.Conn) error {
 		s, err := known.Of(ctx, pool, c, d)
+		s = s.As(told)
 		if err == nil {
 			var room [3]string
 			err = begin(ctx, c, s.AppendBegin(room[:0], d))
