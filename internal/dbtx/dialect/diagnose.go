@@ -14,7 +14,7 @@ import (
 func diagnoseMySQL(ctx context.Context, c *sql.Conn, s Session) (found []doctor.Finding, err error) {
 	known, err := mysqlValues(ctx, c, `SHOW SESSION VARIABLES WHERE Variable_name IN ('tx_isolation', 'transaction_isolation',
 		'innodb_flush_log_at_trx_commit', 'log_bin', 'sync_binlog', 'binlog_storage_engine', 'binlog_format',
-		'autocommit', 'completion_type')`)
+		'rpl_semi_sync_master_enabled', 'autocommit', 'completion_type')`)
 	if err != nil {
 		return nil, fmt.Errorf("read the settings: %w", err)
 	}
@@ -52,8 +52,13 @@ func judgeMySQL(known map[string]string) (found []doctor.Finding) {
 		found = append(found, doctor.DBAutocommit.Found("the session", "completion_type = %s: a COMMIT leaves the connection in another transaction, or closes it", value))
 	}
 	durable := []string{"innodb_flush_log_at_trx_commit"}
-	if known["log_bin"] == "ON" && known["binlog_storage_engine"] == "" { // else InnoDB has it, since MariaDB 12.3
+	inside := known["binlog_storage_engine"] != "" // InnoDB has the binary log, since MariaDB 12.3
+	if known["log_bin"] == "ON" && !inside {
 		durable = append(durable, "sync_binlog")
+	}
+	if known["rpl_semi_sync_master_enabled"] == "ON" && inside {
+		found = append(found, doctor.DBDurability.Found("the server", "with binlog_storage_engine = %s no commit waits for a replica, whatever rpl_semi_sync_master_enabled says", known["binlog_storage_engine"]).
+			Fixed("keep the binary log in files where a replica is to have each commit"))
 	}
 	for _, name := range durable {
 		switch value := known[name]; value {

@@ -36,6 +36,10 @@ func TestSettingsThatAreNotNamed(t *testing.T) {
 	if found := judgeMySQL(inside); found != nil {
 		t.Errorf("with the binary log in InnoDB: found %v", found)
 	}
+	inside["rpl_semi_sync_master_enabled"] = "ON"
+	if found := judgeMySQL(inside); len(found) != 1 || found[0].Check != doctor.DBDurability.Name {
+		t.Errorf("with the binary log in InnoDB, and a replica: found %v", found)
+	}
 	for name, value := range map[string]string{"autocommit": "OFF", "completion_type": "CHAIN"} {
 		known := maps.Clone(sound)
 		known[name] = value
