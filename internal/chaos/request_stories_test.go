@@ -34,6 +34,8 @@ func TestRequests(t *testing.T) {
 		{"an answer of its own", append(ask("a.0", done, "1 by a.0"), ask("a.1", duplicate, "2 by a.1")...), []Service{first}, `the answer is "2 by a.1"`},
 		{"done, and not there", ask("a.0", done, "1 by a.0"), nil, "is not there"},
 		{"done, lost by the database, and told", append(ask("a.0", done, "1 by a.0"), undone(1)), nil, ""},
+		{"done, there, and told as lost", append(ask("a.0", done, "1 by a.0"), undone(1)), []Service{first}, "a has reported 1 commits of requests as lost that are there"},
+		{"one lost, and two told", append(append(ask("a.0", done, "1 by a.0"), ask("a.1", done, "1 by a.1")...), undone(2)), []Service{{Request: 1, By: "a.1", N: 1}}, "a has reported 1 commits"},
 		{"two lost, and one told", append(append(ask("a.0", done, "1 by a.0"), ask("a.1", done, "1 by a.1")...), undone(1)), nil, "is not there"},
 		{"not done, and there", append(ask("a.0", busy, ""), ask("a.1", duplicate, "1 by a.0")...), []Service{first}, "that was not done is there"},
 		{"a repeat of nothing", ask("a.0", duplicate, ""), nil, "that did nothing"},

@@ -108,8 +108,8 @@ func (w *worker) ask(ctx context.Context, t task, do string) {
 	}
 }
 
-// requests checks that each request has taken effect once, and that all who got an answer got
-// the same. It returns how many requests there were.
+// requests checks that each request has taken effect once, that all who got an answer got the same, and
+// that no commit was reported as lost which is there. It returns how many requests there were.
 func (e *effects) requests(all []Tally, services []Service) int {
 	made := make(map[int64]*Service)
 	for i := range services {
@@ -134,6 +134,11 @@ func (e *effects) requests(all []Tally, services []Service) int {
 	for id, s := range made {
 		if !asked[id] {
 			e.t.Errorf("request %d, which nobody made, has taken effect by %s", id, s.By)
+		}
+	}
+	for worker, n := range e.h.commitsLost {
+		if n > 0 {
+			e.t.Errorf("%s has reported %d commits of requests as lost that are there", worker, n)
 		}
 	}
 	return len(asked)
