@@ -36,6 +36,10 @@ test-all: ## make test, and the parts that need another server: some 40 minutes
 		ON=$$on scripts/part; done
 	@for on in postgres mysql; do ON=$$on PKG=./internal/gormsuite scripts/part; done
 
+.PHONY: servers
+servers: ## the suites of the databases on each server, and a table of the counts; ON="mysql80 galera" SHORT=1
+	@ON='$(ON)' SHORT='$(SHORT)' scripts/servers
+
 .PHONY: nightly
 nightly: ## make test-all, and the long forms: the searches, 10 minutes of chaos on each database
 	@$(MAKE) --no-print-directory test-all
@@ -125,7 +129,7 @@ lint: ## are the modules tidy; golangci-lint, built from tools/go.mod (minutes t
 	@for module in $(MODULES); do go -C $$module mod tidy -diff; done
 	@root=$$PWD; for module in $(filter-out tools tools/etcd interop/alertmanager,$(MODULES)); do \
 		(cd $$module && $(golangci-lint) run --config $$root/.golangci.yaml ./...); done
-	@if command -v shellcheck >/dev/null; then shellcheck -x scripts/stack scripts/test scripts/part scripts/chaos scripts/test-monitor scripts/test-web scripts/need scripts/release scripts/release-check scripts/release-files scripts/release-tags scripts/vuln .ci/run benchmark/peers/run benchmark/run deploy/compose/create-cluster.sh; fi
+	@if command -v shellcheck >/dev/null; then shellcheck -x scripts/stack scripts/test scripts/part scripts/servers scripts/chaos scripts/test-monitor scripts/test-web scripts/need scripts/release scripts/release-check scripts/release-files scripts/release-tags scripts/vuln .ci/run benchmark/peers/run benchmark/run deploy/compose/create-cluster.sh; fi
 
 .PHONY: vuln
 vuln: ## are the dependencies those of go.sum, and is a vulnerability known; asks vuln.go.dev

@@ -1,5 +1,6 @@
 # Reads `go test -v` and prints what failed, with its output, how often something
-# was skipped and why, and one closing line that begins with the variable title.
+# was skipped and why, and one closing line that begins with the variable title. If the
+# variable counts names a file, it gets a line of counts for each package.
 
 /^=== (RUN|NAME|CONT|PAUSE) / { test = $3; next }
 
@@ -19,6 +20,12 @@
   }
   delete output[name]
   next
+}
+
+# The end of a package. Its tests are those since the last one.
+/^(ok|FAIL)[ \t]+[^ \t]+\// {
+  if (counts != "") print $2, count["PASS:"] - before["PASS:"], count["FAIL:"] - before["FAIL:"], count["SKIP:"] - before["SKIP:"] >>counts
+  for (result in count) before[result] = count[result]
 }
 
 /^(PASS$|ok |\?)/ { next }
