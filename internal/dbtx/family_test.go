@@ -48,7 +48,7 @@ func TestResemblingServer(t *testing.T) {
 		"Vitess": posesAsMySQL("-Vitess2"),
 
 		"CockroachDB that hides it": posesAsPostgres(plain),
-		"PgDog":                     posesAsPostgres(plain), // which shows the version of a shard
+		"PgDog":                     posesAsPostgres(plain), // as if it showed the version of a shard
 		"TiDB that hides it":        posesAsMySQL(""),
 	}
 	told := map[string]dialect.Family{"CockroachDB that hides it": "CockroachDB", "PgDog": "PgDog", "TiDB that hides it": "TiDB"}

@@ -33,7 +33,7 @@ const (
 // kin describes a family that resembles MySQL or PostgreSQL.
 type kin struct {
 	family Family
-	mark   string // a part of its version or version comment, in lower case; "" if it shows that of another
+	mark   string // a part of its version or version comment, in lower case; "" if none is known
 	// commitsInParts is set if the server may commit one shard of a transaction without another.
 	commitsInParts bool
 	// rolledBack reports whether the error of a COMMIT means, by the server's documentation, that
@@ -87,7 +87,7 @@ var alike = map[string][]kin{
 		{family: "QuestDB", mark: "questdb"},
 		{family: "ShardingSphere", mark: "shardingsphere", commitsInParts: true},
 		{family: citus}, // found by its functions
-		// These proxies show the version of a shard, which is a PostgreSQL.
+		// These proxies stand before plain PostgreSQLs. No mark of theirs is known.
 		{family: "PgDog", commitsInParts: true}, // unless it has two_phase_commit
 		{family: "SPQR", commitsInParts: true},
 		{family: "Neki", commitsInParts: true},
