@@ -6,7 +6,6 @@ import (
 
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/guard"
-	"github.com/belaygo/belay/internal/dbtx/dialect"
 	"github.com/belaygo/belay/internal/doctor"
 	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/once"
@@ -60,7 +59,7 @@ func (b *Belay) Doctor(ctx context.Context, models ...any) []Finding {
 }
 
 func (b *Belay) diagnoseDatabase(ctx context.Context, models []any) []Finding {
-	found := append(b.diagnoseFamily(), dbguard.Diagnose(ctx, b.cfg.DB, models...)...)
+	found := append(b.Guard.Diagnose(ctx), dbguard.Diagnose(ctx, b.cfg.DB, models...)...)
 	if b.Purger != nil {
 		if err := once.Check(ctx, b.cfg.DB); err != nil {
 			found = append(found, doctor.DBRequests.Failed("belay_once", err))
@@ -94,15 +93,6 @@ func (b *Belay) diagnoseDatabase(ctx context.Context, models []any) []Finding {
 		}
 	}
 	return found
-}
-
-// diagnoseFamily finds that the server is another one than it shows. Its name has been checked.
-func (b *Belay) diagnoseFamily() []Finding {
-	family, err := dialect.Told(b.cfg.DB.Name(), string(b.cfg.Guard.Family))
-	if family == "" || err != nil {
-		return nil
-	}
-	return []Finding{doctor.DBFamily.Found("the database", "it is %s, told by Config.Family: %s", family, family.Doubt())}
 }
 
 // minTTL is how long a failover of Redis takes with a cluster-node-timeout as documented.
