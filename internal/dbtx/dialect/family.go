@@ -4,6 +4,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/belaygo/belay/internal/sqlerr"
@@ -96,10 +97,11 @@ var alike = map[string][]kin{
 	},
 }
 
-// familyBy returns the family that a version names, "" if none of a dialect's does.
+// familyBy returns the family that a version names, "" if none does: of a dialect's, or else of the
+// other one's, as one maker may have a server of each.
 func familyBy(dialect, version string) Family {
 	version = strings.ToLower(version)
-	for _, k := range alike[dialect] {
+	for _, k := range slices.Concat(alike[dialect], alike["mysql"], alike["postgres"]) {
 		if k.mark != "" && strings.Contains(version, k.mark) {
 			return k.family
 		}

@@ -34,6 +34,7 @@ func TestFamilyOfMySQL(t *testing.T) {
 		{"8.0.33", "Dolt", "Dolt"},
 		{"8.0.32-X-Cluster-8.4.19", "PolarDB V2.0", "PolarDB-X"},
 		{"10.6.9-MariaDB-Xpand-6.1", "", "MariaDB Xpand"},
+		{"8.0.22", "GaussDB", "openGauss"}, // a mark of the other list
 	} {
 		known := map[string]string{"version": tt.version, "version_comment": tt.comment, "innodb_lock_wait_timeout": "50"}
 		if got := familyOfMySQL(known); got != tt.want {
@@ -71,6 +72,7 @@ func TestFamilyOfPostgres(t *testing.T) {
 		{"PostgreSQL 17.5 (6bc9ef8) on aarch64-unknown-linux-gnu, compiled by gcc", false, true, PostgreSQL}, // Neon
 		{"(openGauss 5.0.0 build a07d57c3) compiled at 2023-03-29", false, true, "openGauss"},
 		{"PostgreSQL 9.5.0 on x86_64-unknown-linux-gnu (Materialize v0.90.0)", false, false, "Materialize"},
+		{"PostgreSQL 15.5 (Doltgres 0.50) on x86_64-pc-linux-gnu", false, true, "Dolt"}, // likewise
 		{"Something 1.0", false, true, likePostgres},
 		{"", false, true, likePostgres},
 	} {
