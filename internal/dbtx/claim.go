@@ -128,7 +128,13 @@ func (t *Tx) Beside(f func(ctx context.Context, c Execer, database string) error
 	if err := t.usable(); err != nil {
 		return err
 	}
-	err := f(t.ctx, last{t}, t.dialect.Name)
+	var err error
+	if t.conn.Session.MarksWrites() {
+		err = t.mark()
+	}
+	if err == nil {
+		err = f(t.ctx, last{t}, t.dialect.Name)
+	}
 	if err != nil {
 		t.Learn(err)
 		t.Poison(err)

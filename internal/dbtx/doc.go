@@ -25,7 +25,8 @@
 // the lock. On SQLite it starts with BEGIN IMMEDIATE, which lets no other writer in. The
 // settings of a connection are read once in its life, on MySQL and MariaDB once a minute.
 // On Galera, which may undo a transaction silently, it runs without autocommit: later
-// statements are then in another transaction, which is rolled back.
+// statements are then in another transaction, which is rolled back. A savepoint before the
+// first write shows it.
 //
 // Every statement is refused once the lease has ended. A statement after which the
 // transaction cannot be trusted poisons it: no further statement is sent, and the

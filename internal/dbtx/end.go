@@ -172,10 +172,10 @@ func (t *Tx) free() {
 // ROLLBACK, as it does after any error, even one behind unread rows. intact notes the number
 // of the transaction, by which Resolve finds its outcome, and its session: see [Tx.atEnd].
 func (t *Tx) intact() error {
-	if s := t.conn.Session; s.Galera || s.Yields && t.saved {
+	if s := t.conn.Session; t.marked || s.Yields && t.saved && !s.Sampled {
 		err := t.exec(t.conn, "RELEASE SAVEPOINT "+dialect.First)
 		if dialect.IsNoSavepoint(err) {
-			err = fmt.Errorf("%w: %w", dialect.ErrUndone, err)
+			err = t.unmarked(err)
 		}
 		return err
 	}
@@ -200,14 +200,32 @@ func (t *Tx) unscattered() {
 	here, err := t.stillHere()
 	t.Learn(err)
 	if err == nil && !here {
-		t.database.sessions.Scatter()
-		t.swapped.Store(true) // so that nobody gets the connection
-		err = t.endedUnseen(fmt.Errorf("%w: the connection has been given another session, or a statement has ended the transaction: "+
-			"what was written may be committed in part", ErrTxControl))
+		err = t.scattered()
 	}
 	if err != nil {
 		t.Poison(err)
 	}
+}
+
+// unmarked returns the error of a transaction without the savepoint that it was given, which missing is
+// about. A node of Galera may have undone it. If that is not proven, its statements may have been executed
+// in several sessions, each committed alone.
+func (t *Tx) unmarked(missing error) error {
+	ctx, cancel := t.Detached()
+	defer cancel()
+	t.conn.Use()
+	if s := t.conn.Session; s.Galera && s.LosesItself(ctx, t.conn.SQL) {
+		return fmt.Errorf("%w: %w", dialect.ErrUndone, missing)
+	}
+	return t.scattered()
+}
+
+// scattered notes that the connection has left the session of the transaction, and returns the error.
+func (t *Tx) scattered() error {
+	t.database.sessions.Scatter()
+	t.swapped.Store(true) // so that nobody gets the connection
+	return t.endedUnseen(fmt.Errorf("%w: the connection has been given another session, or a statement has ended the transaction: "+
+		"what was written may be committed in part", ErrTxControl))
 }
 
 // stillHere reports whether the session has the transaction, on MySQL or MariaDB: see [dialect.Session].

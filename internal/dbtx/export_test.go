@@ -25,3 +25,6 @@ func (t *Tx) Break() { t.conn.Discard() }
 
 // Late has t begin that much later, as far as it asks how old an answer of the catalogue is.
 func (t *Tx) Late(by time.Duration) { t.reader.Begun = t.reader.Begun.Add(by) }
+
+// NotePooler notes that a pooler is before the server.
+func (t *Tx) NotePooler() { t.notePooler() }

@@ -30,6 +30,7 @@ type swapper struct {
 	mu    sync.Mutex
 	at    string // the next statement with this text
 	err   error  // is not sent, and fails with err; nil = it is sent to the new session
+	undo  bool   // the transaction is rolled back instead, and the session kept
 	opens int    // connections of the pool
 }
 
@@ -48,7 +49,14 @@ func (s *swapper) Connect(ctx context.Context) (driver.Conn, error) {
 func (s *swapper) swapAt(text string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.at, s.err = text, err
+	s.at, s.err, s.undo = text, err, false
+}
+
+// undoAt makes the server undo the transaction unnoticed before the next statement with this text.
+func (s *swapper) undoAt(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.at, s.err, s.undo = text, nil, true
 }
 
 func (s *swapper) opened() int {
@@ -69,6 +77,10 @@ func (c *swapped) swap(ctx context.Context, query string) error {
 		return nil
 	}
 	c.s.at = ""
+	if c.s.undo {
+		_, err := c.Conn.(driver.ExecerContext).ExecContext(ctx, "ROLLBACK", nil)
+		return err
+	}
 	other, err := c.s.Connector.Connect(ctx)
 	if err != nil {
 		return err

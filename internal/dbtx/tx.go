@@ -41,6 +41,7 @@ type Tx struct {
 	xid      string   // on PostgreSQL, its number, known when it is about to be committed
 	reported reported // what PostgreSQL has returned of it
 	saved    bool     // it has had a savepoint
+	marked   bool     // it has had the savepoint before its writes: see dialect.Session.MarksWrites
 	routines routines
 	reset    bool        // a statement has set the session's sql_mode, or may have
 	swapped  atomic.Bool // the connection may have another session by now: see dialect.Swaps

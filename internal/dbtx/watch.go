@@ -97,7 +97,16 @@ func (t *Tx) Admit(ctx context.Context, query string) ([]sqltext.Statement, erro
 			}
 		}
 	}
+	if t.conn.Session.MarksWrites() && (!t.conn.Session.Snapshot || !onlyRead(statements)) {
+		if err := t.mark(); err != nil {
+			return statements, err
+		}
+	}
 	return statements, t.enterRoutine(statements)
+}
+
+func onlyRead(statements []sqltext.Statement) bool {
+	return !slices.ContainsFunc(statements, func(st sqltext.Statement) bool { return !st.OnlyReads() })
 }
 
 // admissible refuses SQL that would end the transaction it runs in, or change how the

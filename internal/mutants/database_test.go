@@ -447,6 +447,22 @@ var resolveMutants = []mutant{
 		tests: "internal/dbtx TestSessionSwappedInSilence",
 	},
 	{
+		name:  "lost-elsewhere-is-undone",
+		loses: "On Galera behind a pooler of statements an operation is made again of which a part is committed.",
+		file:  "internal/dbtx/end.go",
+		old:   `s.Galera && s.LosesItself(ctx, t.conn.SQL)`,
+		new:   `s.Galera`,
+		tests: "internal/dbtx TestScatteredNode",
+	},
+	{
+		name:  "reads-are-logged",
+		loses: "On Galera an operation that only reads gets a GTID, and fails on a read-only node.",
+		file:  "internal/dbtx/dialect/session.go",
+		old:   `return !s.Galera && (s.Yields`,
+		new:   `return s.Galera || (s.Yields`,
+		tests: "internal/dbtx/dialect TestBeginOfASession",
+	},
+	{
 		name:  "catch-up-elsewhere",
 		loses: "On Galera behind a proxy an operation is reported as failed that took effect.",
 		file:  "internal/dbtx/dialect/writer.go",

@@ -15,8 +15,8 @@ import (
 // PollInterval is the pause between two reads of something that the server is about to do.
 const PollInterval = 20 * time.Millisecond
 
-// First is the savepoint at the begin of a transaction that may be undone unnoticed: see
-// Session.Yields and [Session.HoldsBack].
+// First is the savepoint of a transaction that may be undone, or leave its session, unnoticed: see
+// [Session.Marked] and [Session.MarksWrites].
 const First = "belay_first"
 
 // A Session describes a connection, as its server reports it.
@@ -38,7 +38,8 @@ type Session struct {
 	// Yields is set if a commit of another member may undo the transaction. The next
 	// statement that uses a table then ends in a deadlock. But if a SAVEPOINT comes first,
 	// MySQL forgets the deadlock, and later statements would be committed alone. So a
-	// transaction begins with a savepoint.
+	// transaction begins with a savepoint, which MySQL does not write to its binary log. The
+	// release of one that InnoDB has undone fails otherwise than that of one in another session.
 	Yields           bool
 	Autocommit       bool // a statement outside of a transaction is committed alone
 	Snapshot         bool // the transaction has one, which no other's commit changes
@@ -69,7 +70,27 @@ type Transaction struct {
 func (s Session) HoldsBack() bool { return s.Galera && s.Autocommit }
 
 // Marked reports whether a transaction begins with the savepoint [First].
-func (s Session) Marked() bool { return s.Galera || s.Yields || s.Sampled && s.Family != MariaDB }
+func (s Session) Marked() bool { return !s.Galera && (s.Yields || s.Sampled && s.Family != MariaDB) }
+
+// MarksWrites reports whether the savepoint [First] comes before the first statement that may write or
+// lock a row. A node of Galera undoes no transaction without locks, and MariaDB would write the
+// savepoint of one that only reads to its binary log.
+func (s Session) MarksWrites() bool { return s.Galera }
+
+// LosesItself reports whether the session has just failed to find [First] because its node has undone the
+// transaction. It has the ID and the error only if the connection has not left it, as behind a pooler,
+// and what came after the transaction was held back only without autocommit.
+func (s Session) LosesItself(ctx context.Context, c *sql.Conn) bool {
+	var proven bool
+	query := fmt.Sprintf("SELECT @@error_count > 0 AND NOT @@autocommit AND @@pseudo_thread_id = %d", s.ID)
+	return c.QueryRowContext(ctx, query).Scan(&proven) == nil && proven
+}
+
+// SessionID returns the ID of a session of MySQL or MariaDB.
+func SessionID(ctx context.Context, c *sql.Conn) (id uint64, err error) {
+	err = c.QueryRowContext(ctx, "SELECT @@pseudo_thread_id").Scan(&id)
+	return id, err
+}
 
 // InTransaction reports whether a session of MariaDB has a transaction.
 func InTransaction(ctx context.Context, c *sql.Conn) (has bool, err error) {
@@ -129,7 +150,7 @@ func (s *Sessions) Scatter() {
 func (s *Sessions) sampled(found Session, d Dialect, first bool) Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	found.Sampled = (first || s.scattered) && d.Name == "mysql" && !found.Marked() && !found.Family.Resembles()
+	found.Sampled = (first || s.scattered) && d.Name == "mysql" && !found.Galera && !found.Family.Resembles()
 	return found
 }
 

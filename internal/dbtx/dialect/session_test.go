@@ -167,12 +167,42 @@ func TestCatchUpOfPercona(t *testing.T) {
 	}
 }
 
-// TestCatchUpElsewhere: what another server has waited for, or another session without the setting,
+// TestCatchUpElsewhere: see catchUpElsewhere.
+func TestCatchUpElsewhere(t *testing.T) { catchUpElsewhere(t, teststack.MySQL(t)) }
+
+// TestGaleraCatchUpElsewhere: see catchUpElsewhere. Another node of the cluster is another server.
+func TestGaleraCatchUpElsewhere(t *testing.T) {
+	ctx := context.Background()
+	nodes := teststack.Galera(t)
+	catchUpElsewhere(t, nodes[0])
+	d, _ := Of("mysql")
+	var all [2]*sql.Conn
+	for i := range all {
+		config, err := mysql.ParseDSN(nodes[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[i] = connectionOf(t, config)
+	}
+	s, err := d.ReadSession(ctx, all[0])
+	if err != nil || !s.Galera || s.Family != MariaDB {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	if err := d.CatchUp(ctx, all[0], s); err != nil {
+		t.Error(err)
+	}
+	if err := d.CatchUp(ctx, all[1], s); !errors.Is(err, errElsewhere) {
+		t.Errorf("at another node: %v", err)
+	}
+}
+
+// catchUpElsewhere: what another server has waited for, or another session without the setting,
 // shows nothing of the server that is asked.
-func TestCatchUpElsewhere(t *testing.T) {
+func catchUpElsewhere(t *testing.T, dsn string) {
+	t.Helper()
 	ctx := context.Background()
 	d, _ := Of("mysql")
-	config, err := mysql.ParseDSN(teststack.MySQL(t))
+	config, err := mysql.ParseDSN(dsn)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,6 +242,26 @@ func TestCatchUpElsewhere(t *testing.T) {
 	}
 }
 
+// TestCatchUpOfANamelessNode: wsrep_node_name may be empty. Then the other names identify the server.
+func TestCatchUpOfANamelessNode(t *testing.T) {
+	config, err := mysql.ParseDSN(teststack.MySQL(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := connectionOf(t, config)
+	s := Session{Server: mysqlServer(map[string]string{"hostname": "db", "port": "3306", "server_id": "7", "wsrep_node_name": ""})}
+	for read, want := range map[string]error{
+		"'db', 3306, 7, '', 1":  nil,
+		"'db', 3306, 7, '', 0":  errElsewhere,
+		"'db', 3306, 8, '', 1":  errElsewhere,
+		"'db', 3306, 7, 'n', 1": errElsewhere,
+	} {
+		if err := s.waitedAt(c.QueryRowContext(context.Background(), "SELECT "+read)); !errors.Is(err, want) || (err == nil) != (want == nil) {
+			t.Errorf("%s: %v, want %v", read, err, want)
+		}
+	}
+}
+
 // connectionOf opens a connection that is closed when the test ends.
 func connectionOf(t *testing.T, config *mysql.Config) *sql.Conn {
 	t.Helper()
@@ -243,8 +293,10 @@ func TestBeginOfASession(t *testing.T) {
 	}{
 		{Session{Autocommit: true}, []string{d.Begin}},
 		{Session{Yields: true, Autocommit: true}, []string{d.Begin, "SAVEPOINT " + First}},
-		{Session{Galera: true, Autocommit: true}, []string{"SET autocommit = 0", d.Begin, "SAVEPOINT " + First}},
-		{Session{Galera: true}, []string{d.Begin, "SAVEPOINT " + First}},
+		{Session{Galera: true, Autocommit: true}, []string{"SET autocommit = 0", d.Begin}},
+		{Session{Galera: true}, []string{d.Begin}},
+		{Session{Family: MySQL, Sampled: true}, []string{d.Begin, "SAVEPOINT " + First}},
+		{Session{Family: MariaDB, Sampled: true}, []string{d.Begin}},
 	} {
 		if got := tt.session.AppendBegin(nil, d); !slices.Equal(got, tt.want) {
 			t.Errorf("%+v begins with %q, want %q", tt.session, got, tt.want)

@@ -100,7 +100,7 @@ func (s Session) waitedAt(read *sql.Row) error {
 		return err
 	}
 	for _, name := range []string{host + ":" + port, id, node} {
-		waited = waited && strings.Contains(" "+s.Server+" ", " "+name+" ")
+		waited = waited && (name == "" || strings.Contains(" "+s.Server+" ", " "+name+" "))
 	}
 	if !waited {
 		return errElsewhere

@@ -30,6 +30,28 @@ func (st Statement) Writes() (table string, ok bool) {
 	return "", false
 }
 
+// OnlyReads reports whether a statement of MySQL or MariaDB certainly writes nothing, and locks no row
+// where reads do not.
+func (st Statement) OnlyReads() bool {
+	switch words := st.Words(); words[0] {
+	case "SELECT":
+		return !st.Calls() && !slices.ContainsFunc(words, locksOrStores)
+	case "SHOW":
+		return true
+	}
+	return false
+}
+
+// locksOrStores reports whether a word may be of FOR UPDATE, LOCK IN SHARE MODE, INTO a file or the next
+// value of a sequence.
+func locksOrStores(word string) bool {
+	switch word {
+	case "FOR", "LOCK", "INTO", "NEXTVAL":
+		return true
+	}
+	return false
+}
+
 // modifies reports whether a word begins a statement that modifies rows.
 func modifies(word string) bool {
 	switch word {

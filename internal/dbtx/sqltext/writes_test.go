@@ -30,6 +30,31 @@ func TestWritesOf(t *testing.T) {
 	}
 }
 
+func TestOnlyReads(t *testing.T) {
+	for query, want := range map[string]bool{
+		"SELECT * FROM t WHERE a = 'FOR UPDATE'": true,
+		"/* x */ select count(*) from t":         true,
+		"SHOW VARIABLES":                         true,
+		"SELECT * FROM t FOR UPDATE":             false,
+		"SELECT * FROM t LOCK IN SHARE MODE":     false,
+		"SELECT 1 INTO OUTFILE 'x'":              false,
+		"SELECT NEXTVAL(s)":                      false,
+		"SELECT NEXT VALUE FOR s":                false,
+		"SELECT f()":                             false,
+		"SELECT 1 /*! FOR UPDATE */":             false,
+		"WITH x AS (SELECT 1) DELETE FROM t":     false,
+		"ANALYZE UPDATE t SET a = 1":             false,
+		"SAVEPOINT a":                            false,
+		"SET STATEMENT a = 1 FOR DELETE FROM t":  false,
+		"INSERT INTO t VALUES (1)":               false,
+		"CALL p()":                               false,
+	} {
+		if got := Split(query, MySQL)[0].OnlyReads(); got != want {
+			t.Errorf("%s: only reads: %v, want %v", query, got, want)
+		}
+	}
+}
+
 func TestSetsPath(t *testing.T) {
 	for query, want := range map[string]bool{
 		"SET search_path = a":                         true,
