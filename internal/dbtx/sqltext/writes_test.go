@@ -1,6 +1,9 @@
 package sqltext
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestWritesOf(t *testing.T) {
 	for query, want := range map[string]string{
@@ -31,7 +34,14 @@ func TestWritesOf(t *testing.T) {
 }
 
 func TestOnlyReads(t *testing.T) {
+	long := "SELECT " + strings.Repeat("a_column, ", maxWords) + "id FROM t"
 	for query, want := range map[string]bool{
+		long:                                     true,
+		long + " FOR UPDATE":                     false,
+		long + " FOR SHARE":                      false,
+		long + " LOCK IN SHARE MODE":             false,
+		long + " INTO OUTFILE 'x'":               false,
+		long + " WHERE id = NEXTVAL(s)":          false,
 		"SELECT * FROM t WHERE a = 'FOR UPDATE'": true,
 		"/* x */ select count(*) from t":         true,
 		"SHOW VARIABLES":                         true,
