@@ -172,7 +172,7 @@ func TestNodeThatUndoes(t *testing.T) {
 // its first write or lock, whatever sends it.
 func TestNodeMarksWrites(t *testing.T) {
 	dsn := mariadb(t)
-	for level, readsLock := range map[string]bool{"REPEATABLE-READ": false, "SERIALIZABLE": true} {
+	for level, readsLock := range map[string]bool{"READ-COMMITTED": false, "REPEATABLE-READ": false, "SERIALIZABLE": true} {
 		var marks atomic.Int64
 		db := openBy(t, node{connectorOf(t, dsn+"&tx_isolation=%27"+level+"%27"), &marks})
 		for name, tt := range map[string]struct {

@@ -97,7 +97,7 @@ func (t *Tx) Admit(ctx context.Context, query string) ([]sqltext.Statement, erro
 			}
 		}
 	}
-	if t.conn.Session.MarksWrites() && (!t.conn.Session.Snapshot || !onlyRead(statements)) {
+	if t.conn.Session.MarksWrites() && (t.conn.Session.ReadsLock || !onlyRead(statements)) {
 		if err := t.mark(); err != nil {
 			return statements, err
 		}

@@ -117,6 +117,7 @@ func readMySQLSession(ctx context.Context, c *sql.Conn) (Session, error) {
 	}
 	id, _ := strconv.ParseUint(known["pseudo_thread_id"], 10, 64)
 	rollback := known["innodb_rollback_on_timeout"]
+	level := cmp.Or(known["transaction_isolation"], known["tx_isolation"])
 	return Session{
 		ID:               id,
 		Read:             read,
@@ -128,7 +129,8 @@ func readMySQLSession(ctx context.Context, c *sql.Conn) (Session, error) {
 		SemiSync:         cmp.Or(known["rpl_semi_sync_source_enabled"], known["rpl_semi_sync_master_enabled"]) == "ON",
 		Yields:           yieldsMySQL(known),
 		Autocommit:       known["autocommit"] == "ON",
-		Snapshot:         cmp.Or(known["transaction_isolation"], known["tx_isolation"]) == "REPEATABLE-READ",
+		Snapshot:         level == "REPEATABLE-READ",
+		ReadsLock:        readsLock(level),
 		TimeoutRollsBack: rollback == "ON" || rollback == "1",
 		Strict:           strings.Contains(known["sql_mode"], "STRICT_"),
 		Grammar:          grammarOfMySQL(known["sql_mode"]),
@@ -136,6 +138,15 @@ func readMySQLSession(ctx context.Context, c *sql.Conn) (Session, error) {
 		Behind:           behindMySQL(known),
 		LockWait:         known["innodb_lock_wait_timeout"],
 	}, nil
+}
+
+// readsLock reports whether a plain read of an isolation level locks rows, as that of SERIALIZABLE does.
+func readsLock(level string) bool {
+	switch level {
+	case "REPEATABLE-READ", "READ-COMMITTED", "READ-UNCOMMITTED":
+		return false
+	}
+	return true
 }
 
 // fewestRows is the least sql_select_limit with which Belay's reads are complete.

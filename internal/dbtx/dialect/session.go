@@ -43,6 +43,7 @@ type Session struct {
 	Yields           bool
 	Autocommit       bool // a statement outside of a transaction is committed alone
 	Snapshot         bool // the transaction has one, which no other's commit changes
+	ReadsLock        bool // on MySQL and MariaDB, a plain read locks the rows that it finds
 	Strict           bool // a value that does not fit is refused
 	Grammar          sqltext.Grammar
 	RefusesChanged   bool   // a row that changed since the snapshot is not written, nor locked

@@ -303,3 +303,14 @@ func TestBeginOfASession(t *testing.T) {
 		}
 	}
 }
+
+// TestReadsLock: where a transaction has no snapshot, its reads need not lock.
+func TestReadsLock(t *testing.T) {
+	for level, want := range map[string]bool{
+		"READ-UNCOMMITTED": false, "READ-COMMITTED": false, "REPEATABLE-READ": false, "SERIALIZABLE": true, "": true,
+	} {
+		if got := readsLock(level); got != want {
+			t.Errorf("%s: a read locks: %v, want %v", level, got, want)
+		}
+	}
+}
