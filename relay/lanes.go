@@ -3,12 +3,12 @@ package relay
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"sync/atomic"
 	"time"
 
 	"github.com/belaygo/belay/internal/fail"
 	"github.com/belaygo/belay/internal/message"
+	"github.com/belaygo/belay/internal/random"
 )
 
 // lanes are the lanes that are leased to this relay. The loop changes them; couriers ask for
@@ -86,11 +86,18 @@ func (l *lanes) renew(ctx context.Context, lost func(lane int)) error {
 	}
 	l.leave(excess)
 	// Relays that begin together take different lanes.
-	rand.Shuffle(len(free), func(i, j int) { free[i], free[j] = free[j], free[i] })
+	shuffle(free)
 	for _, lane := range free[:min(len(free), max(-excess, 0))] {
 		err = errors.Join(err, l.take(ctx, lane))
 	}
 	return err
+}
+
+func shuffle(lanes []int) {
+	for n := len(lanes) - 1; n > 0; n-- {
+		other := random.Int64N(int64(n) + 1)
+		lanes[n], lanes[other] = lanes[other], lanes[n]
+	}
 }
 
 // keep renews the leases, and returns the lanes that are free, and how many this relay has beyond its

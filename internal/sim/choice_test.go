@@ -33,11 +33,12 @@ const (
 	replace    // a replica of the database takes over that lacks the last commits
 	giveUp     // the context of a caller ends
 	age        // requests are old
+	freeze     // a process executes nothing for a while
 )
 
 func (a action) String() string {
 	return [...]string{"run", "cut", "cut the answer to", "delay", "refuse", "refuse and do", "execute late", "wait", "lose the lock", "fail over", "server away or back",
-		"server full or not", "kill", "end the session of", "crash the database", "second node lags or not", "fail over the database", "end the context of", "age"}[a]
+		"server full or not", "kill", "end the session of", "crash the database", "second node lags or not", "fail over the database", "end the context of", "age", "pause the process"}[a]
 }
 
 // ofCall reports whether the action is on a call that waits.
@@ -119,6 +120,8 @@ func (w *world) possible(c choice, calls []*call) bool {
 		return w.mayGiveUp(c.on)
 	case c.do == age:
 		return w.mayAge()
+	case c.do == freeze:
+		return slices.ContainsFunc(w.processes, func(p *process) bool { return p.name == c.on && !p.dead && w.exchange.frozen[c.on].IsZero() })
 	case c.do == killProcess:
 		return slices.ContainsFunc(w.processes, func(p *process) bool { return p.name == c.on && !p.dead })
 	case c.do == wait && c.forTime == 0:
@@ -139,7 +142,7 @@ type dice struct {
 
 func newDice(p plan) *dice {
 	r := rand.New(rand.NewPCG(p.seed, 3))
-	return &dice{Rand: r, priority: make(map[string]int), budget: p.faults}
+	return &dice{Rand: r, priority: make(map[string]int), budget: p.faults + 2*p.relays}
 }
 
 func (d *dice) next(w *world, calls []*call) choice {
@@ -167,6 +170,9 @@ func (d *dice) next(w *world, calls []*call) choice {
 	odds := 8
 	if top.text == flush || top.db != nil && top.db.Commit && strings.HasPrefix(top.sql, "UPDATE belay_pending") || top.db != nil && top.db.Commit && w.history.rival(top.op) {
 		odds = 2
+	}
+	if top.mails {
+		odds = 3
 	}
 	if d.budget > 0 && d.IntN(odds) == 0 {
 		if c := d.fault(w, top); c != nil && w.possible(*c, calls) {
@@ -198,6 +204,9 @@ var pauses = []time.Duration{20 * time.Millisecond, 600 * time.Millisecond, 2500
 const stall = 24 * time.Second
 
 func (d *dice) fault(w *world, top *call) *choice {
+	if top.mails {
+		return d.relayFault(top)
+	}
 	if top.text == flush && d.IntN(2) == 0 { // the commit is visible, and may be lost
 		d.rest(top.actor)
 		return &choice{do: wait, forTime: pauses[3]}

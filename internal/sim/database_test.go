@@ -112,7 +112,7 @@ func newDatabase(p plan) *simdb.Database {
 		db.Exec(schemaOf("once", p.dialect)...)
 	}
 	if p.sendsAny() {
-		db.Exec(messageSchema(p.dialect)...)
+		db.Exec(schemaOf("internal/message", p.dialect)...)
 	}
 	if p.calls() {
 		db.Exec(schemaOf("internal/pending", p.dialect)...)
@@ -242,7 +242,7 @@ func connOf(p *process, s simdb.Call) string { return p.name + "/" + fmt.Sprint(
 
 // brief is a statement as a story has it.
 func brief(sql string) string {
-	sql = strings.Join(strings.Fields(sql), " ")
+	sql = strings.Join(strings.Fields(sql[:min(len(sql), 300)]), " ")
 	if savepoint := strings.Index(sql, "SAVEPOINT sp"); savepoint >= 0 { // followed by a random number
 		return sql[:savepoint] + "SAVEPOINT"
 	}

@@ -27,6 +27,8 @@ type call struct {
 	conn    string
 	cuts    bool // it goes over a network
 	pays    bool // to the bank
+	mails   bool // by a relay of messages, or a consumer
+	sends   bool // a message, to the broker
 	asks    []lockengine.Request
 	err     error // of run
 	decided chan fate

@@ -3,7 +3,6 @@ package sim
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"gorm.io/gorm"
 
@@ -18,7 +17,11 @@ func (o *op) messages() []guard.Message {
 	if !o.sends || !o.work.sends {
 		return nil
 	}
-	return []guard.Message{{Topic: topic, Body: []byte(topic + ":" + o.name)}}
+	m := guard.Message{Topic: topic, Body: []byte(topic + ":" + o.name)}
+	if o.keyed && o.has(o.key) { // else it is the one that the operation was given
+		m.Key = o.key
+	}
+	return []guard.Message{m}
 }
 
 // with returns a change of o that sends its messages.
@@ -40,38 +43,4 @@ func (p plan) some(is func(spec) bool) bool {
 	return slices.ContainsFunc(p.work, func(callers [][]spec) bool {
 		return slices.ContainsFunc(callers, func(specs []spec) bool { return slices.ContainsFunc(specs, is) })
 	})
-}
-
-// messageSchema are the statements for the table that operations write.
-func messageSchema(dialect string) []string {
-	return slices.DeleteFunc(schemaOf("internal/message", dialect), func(sql string) bool {
-		return !strings.Contains(sql, "CREATE TABLE IF NOT EXISTS belay_message (")
-	})
-}
-
-// checkMessages is S11: a message is committed with its operation, or not at all. Nobody takes one out.
-func (w *world) checkMessages() {
-	if !w.sends {
-		return
-	}
-	stored := make(map[string]bool)
-	for _, r := range w.db.Rows("belay_message") {
-		_, name, _ := strings.Cut(r["body"].(string), ":")
-		stored[name] = true
-	}
-	for _, o := range w.history.ops {
-		done := slices.ContainsFunc(o.commits, func(k *commit) bool { return !k.lost && (!o.work.calls || o.claims(k.row)) })
-		switch {
-		case stored[o.name] && !done:
-			w.problem("S11: a message of %s (%s) is stored, and it has committed nothing", o, o.work.name)
-		case done && o.messages() != nil && !stored[o.name] && !w.sentBefore(o, stored):
-			w.problem("S11: %s (%s) has committed, and its message is not stored", o, o.work.name)
-		}
-	}
-}
-
-// sentBefore reports whether another operation has stored the message of the request that o serves: one
-// that is there is not stored again.
-func (w *world) sentBefore(o *op, stored map[string]bool) bool {
-	return slices.ContainsFunc(w.history.ops, func(p *op) bool { return o.id != "" && p.id == o.id && stored[p.name] })
 }

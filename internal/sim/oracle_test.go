@@ -84,6 +84,8 @@ func (w *world) check() {
 	w.checkListed()
 	w.checkOutages()
 	w.checkRelay()
+	w.checkDelivered()
+	w.checkHandled()
 }
 
 // checkLeft is I8, too: in the end a Locker has released what it does not use, but for

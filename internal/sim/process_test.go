@@ -16,9 +16,19 @@ import (
 	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/notify/outbox"
 	"github.com/belaygo/belay/once"
+	"github.com/belaygo/belay/relay"
 )
 
 const ttl = 6 * time.Second
+
+// A kind is what a process does. Only those of callers have these.
+type kind int
+
+const (
+	callers kind = iota
+	relays
+	consumers
+)
 
 // A process has its own Locker, Guard, pool of connections, and outbox. What comes after
 // a kill is another process.
@@ -31,11 +41,13 @@ type process struct {
 	background string // what uses the database beside the operations
 	killed     int    // the step
 	callers    int    // that have not ended; guarded by world.mu
+	kind       kind
 
 	locker *lock.Locker
 	guard  *guard.Guard
 	box    *outbox.Outbox
 	purger *once.Purger
+	relay  *relay.Relay
 	pool   *sql.DB
 	db     *gorm.DB
 }
@@ -143,7 +155,12 @@ func (p *process) stop() {
 	if p.purger != nil {
 		_ = p.purger.Close(ctx)
 	}
-	_ = p.locker.Close(ctx)
+	if p.relay != nil {
+		_ = p.relay.Close(ctx)
+	}
+	if p.locker != nil {
+		_ = p.locker.Close(ctx)
+	}
 	if p.pool != nil {
 		_ = p.pool.Close()
 	}
@@ -151,7 +168,9 @@ func (p *process) stop() {
 
 // forget lets go of the pool. The plugin in base remembers what is known of a pool until
 // that is collected, and with it connections, which know the process by their gate.
-func (p *process) forget() { p.pool, p.db, p.guard, p.box, p.purger = nil, nil, nil, nil, nil }
+func (p *process) forget() {
+	p.pool, p.db, p.guard, p.box, p.purger, p.relay = nil, nil, nil, nil, nil, nil
+}
 
 // caller makes operations one after the other.
 func (p *process) caller(ops []*op) {

@@ -48,7 +48,7 @@ func (w *world) calmDown() {
 		w.history.shaken++
 		w.history.cutOff++
 	case noProcess:
-		if i := slices.IndexFunc(w.processes, func(p *process) bool { return p.number == 0 && p.killed == 0 }); i >= 0 {
+		if i := slices.IndexFunc(w.processes, func(p *process) bool { return p.number == 0 && p.kind == callers && p.killed == 0 }); i >= 0 {
 			w.end(w.processes[i])
 		}
 	}
@@ -113,7 +113,7 @@ func (w *world) repeats() bool {
 	if !w.plan.calls() || w.plan.lasting == noLocks {
 		return false
 	}
-	i := slices.IndexFunc(w.processes, func(p *process) bool { return p.killed == 0 })
+	i := slices.IndexFunc(w.processes, func(p *process) bool { return p.kind == callers && p.killed == 0 })
 	for _, row := range w.db.Rows("belay_pending") {
 		id := ids[row["request"].(string)]
 		if w.undecided[id] {

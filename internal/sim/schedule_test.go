@@ -22,8 +22,10 @@ type world struct {
 	gate     *gate
 	server   *server
 	db       *simdb.Database // nil: no operation needs one
+	inbox    *simdb.Database // of those who handle messages
 	history  *history
 	bank     *bank
+	exchange *exchange
 	bankDown bool // it is, for good
 
 	mu        sync.Mutex
@@ -67,25 +69,39 @@ type result struct {
 	problems []string
 	spots    []string // blind spots that fired
 	faults   map[string]int
+	arrived  int // messages
+	again    int // times that one of them arrived once more
 }
 
 // simulate runs one schedule.
 func simulate(t *testing.T, p plan, c chooser) (r result) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{plan: p, rng: rand.New(rand.NewPCG(p.seed, 1)), chooser: c, gate: newGate(), serves: p.serves(), sends: p.sendsAny(), repeated: make(map[string]int), undecided: make(map[string]bool)}
-		w.server, w.history, w.bank = newServer(w), newHistory(w), newBank(w)
+		w.server, w.history, w.bank, w.exchange = newServer(w), newHistory(w), newBank(w), newExchange(w)
 		random.Use(numbers(p.seed))
 		defer random.Use(nil)
 		if p.database() {
 			w.db = newDatabase(p)
 			w.history.last = w.rows()
 		}
+		if p.consumers > 0 {
+			w.inbox = newInbox(p)
+		}
 		for n := range p.work {
 			w.start(n, 0)
 		}
+		for n := range p.relays {
+			w.startRelay(n, 0)
+		}
+		for n := range p.consumers {
+			w.startConsumer(n, 0)
+		}
 		w.run()
 		w.check()
-		r = result{p, w.choices, w.story, w.problems, w.fired, w.history.faults}
+		r = result{p, w.choices, w.story, w.problems, w.fired, w.history.faults, len(w.exchange.arrived), 0}
+		for _, n := range w.exchange.arrived {
+			r.again += n - 1
+		}
 		for _, p := range w.processes {
 			w.gate.kill(p)
 		}
@@ -121,13 +137,14 @@ func numbers(seed uint64) random.Source {
 func (w *world) run() {
 	for {
 		synctest.Wait()
+		w.tend()
 		w.settle()
-		calls := sendable(w.gate.calls())
+		calls := w.awake(sendable(w.gate.calls()))
 		if w.plan.calm > 0 && !w.calm && w.step >= w.plan.calm {
 			w.calmDown()
 			continue
 		}
-		if w.done() {
+		if w.done() && w.relayed() {
 			w.settleDown()
 			for len(w.ghosts) > 0 { // a server does not keep a session for ever whose client has gone
 				w.haunt(w.ghosts[0].label())
@@ -140,7 +157,7 @@ func (w *world) run() {
 			if w.drained(calls) {
 				return
 			}
-		} else if w.plan.calm > 0 && w.calm && time.Since(w.calmed) > w.bound() {
+		} else if !w.done() && w.plan.calm > 0 && w.calm && time.Since(w.calmed) > w.bound() {
 			w.problem("L1: operations have not ended %v after all faults", w.bound())
 			return
 		}
@@ -183,6 +200,9 @@ const rest = ttl / 2
 
 // drained reports whether nothing is left to do after the last operation.
 func (w *world) drained(calls []*call) bool {
+	if !w.delivered() {
+		return false
+	}
 	outbox := w.plan.outbox && w.db != nil
 	if outbox && len(w.db.Rows("belay_outbox")) > 0 || time.Since(w.calmed) < rest {
 		return false
@@ -190,7 +210,7 @@ func (w *world) drained(calls []*call) bool {
 	if w.plan.lasting == noLocks && w.server.down { // what would be released is retried for ever
 		return true
 	}
-	return (outbox || len(calls) == 0) && !w.history.inOutage()
+	return (outbox || w.plan.relays > 0 || len(calls) == 0) && !w.history.inOutage()
 }
 
 // done reports whether all callers have ended, but for those of processes that were killed.
@@ -217,7 +237,9 @@ func (w *world) settle() {
 		if c.op != nil {
 			c.op.missed(c.text)
 		}
-		w.history.statement(c, cut)
+		if !c.mails {
+			w.history.statement(c, cut)
+		}
 	}
 	if c := w.dirty; c != nil {
 		if c.op != nil {
@@ -302,6 +324,9 @@ func (w *world) apply(c choice, calls []*call) {
 	case c.do == endSession && i >= 0:
 		w.db.KillSession(calls[i].db.Session)
 		w.history.broken(calls[i])
+	case c.do == crash && c.on != "":
+		w.inbox.Crash()
+		w.inbox.Restart()
 	case c.do == crash:
 		w.gate.trace.crashed()
 		w.db.Crash()
@@ -322,6 +347,8 @@ func (w *world) apply(c choice, calls []*call) {
 		w.haunt(c.on)
 	case c.do == giveUp:
 		w.giveUp(c.on)
+	case c.do == freeze:
+		w.exchange.frozen[c.on] = time.Now().Add(c.forTime)
 	case c.do == age:
 		w.aged = true
 		w.db.Age(c.forTime)
@@ -334,7 +361,7 @@ func (w *world) decide(do action, c *call) {
 	if c.op != nil && do != run {
 		c.op.missed(c.text)
 	}
-	if c.run != nil && do != run && !c.pays {
+	if c.run != nil && do != run && !c.pays && !c.mails {
 		w.history.shaken++
 		if expired(c) {
 			w.history.silent = max(w.history.silent, time.Since(c.at))
@@ -342,7 +369,7 @@ func (w *world) decide(do action, c *call) {
 			w.history.cutOff++
 		}
 	}
-	if c.db != nil {
+	if c.db != nil && !c.mails {
 		w.history.statement(c, do)
 		commits := strings.HasPrefix(c.text, "COMMIT")
 		purges := c.purges() && (commits || strings.HasPrefix(c.sql, "DELETE")) // which commits itself on PostgreSQL
@@ -403,10 +430,11 @@ func (w *world) haunt(label string) {
 		w.gate.trace.late(c)
 		return
 	}
-	late := w.db.Late()
+	db := w.database(c.process)
+	late := db.Late()
 	if n := slices.IndexFunc(late, func(l simdb.Call) bool { return l.Conn == c.db.Conn && l.Text == c.sql }); n >= 0 {
 		w.gate.trace.late(c)
-		w.db.ExecuteLate(n)
+		db.ExecuteLate(n)
 		w.stored = true
 		if c.op != nil || c.purges() {
 			w.dirty = c
@@ -430,7 +458,7 @@ func (w *world) pass(d time.Duration) {
 func (w *world) wait(d time.Duration) {
 	until := d == 0
 	if until {
-		d = time.Hour
+		d = w.exchange.thaws()
 	}
 	if w.calm {
 		d = rest
@@ -448,7 +476,14 @@ func (w *world) wait(d time.Duration) {
 		case <-w.gate.arrived:
 		}
 		synctest.Wait()
+		w.tend()
+		w.mu.Lock()
+		ended := len(w.returned) > 0
+		w.mu.Unlock()
 		w.settle()
+		if until && w.plan.relays > 0 && !ended && len(w.awake(w.gate.calls())) == 0 {
+			continue // it was routine
+		}
 		if until {
 			return
 		}
@@ -470,11 +505,26 @@ func (w *world) kill(name string) {
 	w.end(p)
 	life := 0
 	for _, q := range w.processes {
-		if q.number == p.number {
+		if q.number == p.number && q.kind == p.kind {
 			life++
 		}
 	}
-	w.start(p.number, life)
+	switch p.kind {
+	case relays:
+		w.startRelay(p.number, life)
+	case consumers:
+		w.startConsumer(p.number, life)
+	default:
+		w.start(p.number, life)
+	}
+}
+
+// database returns that of a process.
+func (w *world) database(p *process) *simdb.Database {
+	if p.kind == consumers {
+		return w.inbox
+	}
+	return w.db
 }
 
 // end ends a process.
@@ -482,15 +532,16 @@ func (w *world) end(p *process) {
 	p.killed = w.step
 	w.gate.trace.killed(p)
 	for _, c := range w.gate.calls() {
-		if c.process == p && c.pays {
+		if c.process == p && (c.pays || c.sends) {
 			w.ghosts = append(w.ghosts, c)
 		}
-		if c.process == p && c.db != nil {
+		if c.process == p && c.db != nil && !c.mails {
 			w.history.statement(c, cut)
 		}
 	}
 	w.gate.kill(p)
-	if w.db != nil {
-		w.db.KillProcess(p.name)
+	w.exchange.requeue(p)
+	if db := w.database(p); db != nil {
+		db.KillProcess(p.name)
 	}
 }

@@ -30,8 +30,9 @@ const (
 	envTo     = "BELAY_SIM_TO"
 	envSeed   = "BELAY_SIM_SEED"
 	envEvery  = "BELAY_SIM_EVERY"
-	envShrink = "BELAY_SIM_SHRINK" // for how long a violation is shrunk
-	envTraces = "BELAY_TRACES"     // the first seed of TestTraces
+	envShrink = "BELAY_SIM_SHRINK"  // for how long a violation is shrunk
+	envCalls  = "BELAY_SIM_EFFECTS" // if it is set, only schedules with messages or calls run
+	envTraces = "BELAY_TRACES"      // the first seed of TestTraces
 	mark      = "sim result: "
 )
 
@@ -47,6 +48,7 @@ type summary struct {
 	Schedules int
 	Spots     map[string]int // blind spots, how often they fired
 	Faults    map[string]int
+	Effects   map[string]int // schedules with messages and calls, and messages
 	Violation string
 }
 
@@ -99,12 +101,16 @@ func number(env string) uint64 {
 // last seed has run.
 func explore(t *testing.T, from, every uint64, limit time.Duration) summary {
 	t.Helper()
-	s := summary{Spots: make(map[string]int), Faults: make(map[string]int)}
+	s := newSummary()
 	last := cmp.Or(number(envTo), math.MaxUint64)
 	for end, seed := time.Now().Add(limit), from; seed <= last && time.Now().Before(end); seed += every {
 		p := newPlan(seed)
+		if os.Getenv(envCalls) != "" && !p.sendsAny() && !p.calls() {
+			continue
+		}
 		r := simulate(t, p, newDice(p))
 		s.Schedules++
+		s.count(r)
 		for _, spot := range r.spots {
 			s.Spots[spot]++
 		}
@@ -119,12 +125,31 @@ func explore(t *testing.T, from, every uint64, limit time.Duration) summary {
 	return s
 }
 
+func newSummary() summary {
+	return summary{Spots: make(map[string]int), Faults: make(map[string]int), Effects: make(map[string]int)}
+}
+
+// count counts what a schedule has of messages and calls.
+func (s *summary) count(r result) {
+	for what, has := range map[string]bool{
+		"schedules with messages": r.plan.sendsAny(), "schedules with relays": r.plan.relays > 0,
+		"schedules with an inbox": r.plan.consumers > 0, "schedules with calls": r.plan.calls(),
+		"schedules with both": r.plan.calls() && r.plan.sendsAny(),
+	} {
+		if has {
+			s.Effects[what]++
+		}
+	}
+	s.Effects["messages arrived"] += r.arrived
+	s.Effects["messages arrived again"] += r.again
+}
+
 // spread runs a child for each core, as each uses one.
 func spread(t *testing.T, from uint64, limit time.Duration) summary {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit+time.Minute)
 	defer cancel()
-	all := summary{Spots: make(map[string]int), Faults: make(map[string]int)}
+	all := newSummary()
 	var mu sync.Mutex
 	var children sync.WaitGroup
 	for n := range runtime.NumCPU() {
@@ -163,6 +188,9 @@ func (s *summary) add(o summary) {
 	for k, n := range o.Faults {
 		s.Faults[k] += n
 	}
+	for k, n := range o.Effects {
+		s.Effects[k] += n
+	}
 }
 
 // report says what was tried, and which blind spots were never seen.
@@ -170,6 +198,9 @@ func report(t *testing.T, s summary) {
 	t.Helper()
 	for _, k := range slices.Sorted(maps.Keys(s.Faults)) {
 		t.Logf("%8d x %s", s.Faults[k], k)
+	}
+	for _, k := range slices.Sorted(maps.Keys(s.Effects)) {
+		t.Logf("%8d x %s", s.Effects[k], k)
 	}
 	for _, spot := range spots {
 		if n := s.Spots[spot.name]; n > 0 {
@@ -277,21 +308,41 @@ func TestMessages(t *testing.T) {
 	for seed := range seeds(600) {
 		p := newPlan(seed)
 		theme, r := themes[seed%uint64(len(themes))], rand.New(rand.NewPCG(seed, 4))
-		p.outbox, p.also = false, nil
-		for _, callers := range p.work {
-			for _, specs := range callers {
-				for i := range specs {
-					s := &specs[i]
-					s.work = workloadOf(theme[r.IntN(len(theme))])
-					if s.sends = s.work.sends; s.work.serves {
-						s.request = newRequest(r)
-					}
-					if s.work.calls {
-						s.prints()
-					}
+		p.outbox, p.also, p.relays = false, nil, 0
+		p.allSend(r, theme)
+		if r := simulate(t, p, newDice(p)); len(r.problems) > 0 {
+			t.Fatal(shrink(t, r, patience()).report())
+		}
+	}
+}
+
+// allSend gives a plan operations of a theme, which send messages.
+func (p plan) allSend(r *rand.Rand, theme []string) {
+	for _, callers := range p.work {
+		for _, specs := range callers {
+			for i := range specs {
+				s := &specs[i]
+				s.work = workloadOf(theme[r.IntN(len(theme))])
+				if s.sends = s.work.sends; s.work.serves {
+					s.request = newRequest(r)
+				}
+				if s.work.calls {
+					s.prints()
 				}
 			}
 		}
+	}
+}
+
+// TestRelays runs schedules whose messages are relayed, and handled by another service.
+func TestRelays(t *testing.T) {
+	themes := slices.DeleteFunc(slices.Clone(themes), func(theme []string) bool { return !workloadOf(theme[0]).sends })
+	for seed := range seeds(60) {
+		p := newPlan(seed)
+		theme, r := themes[seed%uint64(len(themes))], rand.New(rand.NewPCG(seed, 4))
+		p.outbox, p.also, p.purges, p.knobs.Pooler = false, nil, false, 0
+		p.allSend(r, theme)
+		p.mails()
 		if r := simulate(t, p, newDice(p)); len(r.problems) > 0 {
 			t.Fatal(shrink(t, r, patience()).report())
 		}

@@ -41,6 +41,12 @@ func (s spec) extras() (text string) {
 	}
 	if s.sends {
 		text += ", and sends a message"
+		if s.keyed {
+			text += " under that key"
+		}
+		if s.bad {
+			text += ", which is rejected"
+		}
 	}
 	return text
 }
@@ -51,6 +57,9 @@ func (p plan) String() string {
 		[...]string{guard.FailClosed: "", guard.DBOnly: ", policy DBOnly"}[p.policy])
 	if p.calm > 0 {
 		fmt.Fprintf(&b, "  without faults from step %d on, and without %s\n", p.calm, p.lasting)
+	}
+	if p.relays > 0 {
+		fmt.Fprintf(&b, "  with %d relays and %d consumers\n", p.relays, p.consumers)
 	}
 	for n, callers := range p.work {
 		for c, specs := range callers {

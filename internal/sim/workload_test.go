@@ -233,7 +233,10 @@ type plan struct {
 	calm     int           // the step at which faults end, 0: when all callers have ended
 	lasting  lasting       // stays then
 	declined string        // the request that the bank declines
-	work     [][][]spec    // of each process, of each caller
+	relays   int           // of messages
+	// consumers handle messages
+	consumers int
+	work      [][][]spec // of each process, of each caller
 }
 
 // A spec is one operation that a caller makes.
@@ -243,6 +246,8 @@ type spec struct {
 	wait  time.Duration
 	rest  time.Duration // before it begins
 	sends bool          // a message
+	keyed bool          // with the key of the rows, if its operation has that
+	bad   bool          // the broker rejects it
 	request
 }
 
@@ -326,6 +331,7 @@ func newPlan(seed uint64) plan {
 	if r.IntN(3) == 0 {
 		p.calm, p.lasting = 10+r.IntN(200), lasting(r.IntN(int(noProcess)+1))
 	}
+	p.mails()
 	return p
 }
 

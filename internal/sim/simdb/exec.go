@@ -48,10 +48,16 @@ func (s *session) run(st *statement, args []any) (res *result, err error) {
 	res = head(v.table, st)
 	switch st.kind {
 	case "SELECT":
+		if st.joined != nil {
+			return res, s.joinedRows(v, st, res)
+		}
 		if err = s.selection(v, st, res); err == nil && st.left != nil {
 			err = s.join(st.left, args, res)
 		}
 	case "INSERT":
+		if st.failures != nil {
+			st = s.parked(v, st)
+		}
 		err = s.insertion(v, st, res)
 	case "UPDATE":
 		err = s.update(v, st, res)

@@ -12,6 +12,7 @@ import (
 // An expr is an expression of a statement.
 type expr struct {
 	op    string // an operator, a function, "column", "given", "param", "value" or "count"
+	of    string // the table of a column, if it is named
 	name  string // of a column
 	value any
 	n     int // of a parameter
@@ -19,7 +20,7 @@ type expr struct {
 }
 
 // binds is how tightly an operator binds.
-var binds = map[string]int{"AND": 1, "=": 3, ">": 3, "<": 3, "<=": 3, "<>": 3, "IN": 3, "BETWEEN": 3, "+": 4, "-": 4}
+var binds = map[string]int{"OR": 1, "AND": 2, "=": 3, ">": 3, "<": 3, "<=": 3, "<>": 3, "IN": 3, "BETWEEN": 3, "+": 4, "-": 4}
 
 // expr reads an expression of operators that bind more tightly than above.
 func (p *parser) expr(above int) *expr {
@@ -30,6 +31,16 @@ func (p *parser) expr(above int) *expr {
 		left = p.operand()
 	}
 	for {
+		switch {
+		case above < 3 && p.is("IS NULL"):
+			left = &expr{op: "IS NULL", args: []*expr{left}}
+			continue
+		case above < 3 && p.is("NOT IN"):
+			in := &expr{op: "IN", args: []*expr{left}}
+			p.list(func() { in.args = append(in.args, p.expr(0)) })
+			left = &expr{op: "NOT", args: []*expr{in}}
+			continue
+		}
 		op := p.peek().text
 		bind := binds[op]
 		if bind <= above || !p.is(op) {
@@ -91,9 +102,21 @@ func (p *parser) operand() *expr {
 		e := &expr{op: "has claim", args: []*expr{p.expr(0)}}
 		p.want(")")
 		return e
+	case p.is("( SELECT"): // of no table
+		e := p.expr(0)
+		p.want(")")
+		return e
 	case p.is("("):
 		e := p.expr(0)
 		p.want(")")
+		return e
+	case p.is("CASE WHEN"):
+		e := &expr{op: "CASE", args: []*expr{p.expr(0)}}
+		p.want("THEN")
+		e.args = append(e.args, p.expr(0))
+		p.want("ELSE")
+		e.args = append(e.args, p.expr(0))
+		p.want("END")
 		return e
 	case p.is("COUNT ( * )"):
 		return &expr{op: "count", name: "count"}
@@ -124,11 +147,11 @@ func (p *parser) operand() *expr {
 		}
 		return &expr{op: "param", n: n - 1}
 	}
-	op := "column"
-	if strings.EqualFold(p.peek().name, "excluded") {
-		op = "given"
+	of, name := p.qualified()
+	if of == "excluded" {
+		return &expr{op: "given", name: name}
 	}
-	return &expr{op: op, name: p.ident()}
+	return &expr{op: "column", of: of, name: name}
 }
 
 // An env is what an expression is evaluated in.
@@ -138,6 +161,7 @@ type env struct {
 	row, given []any // what columns are, and those that an upsert was given
 	args       []any
 	due        []any // ids that WITH has found
+	other      *other
 	now        int64 // by the server's clock, in microseconds
 }
 
@@ -155,6 +179,9 @@ func (e *expr) eval(v *env) any {
 	case "param":
 		return v.args[e.n]
 	case "column":
+		if o := v.other; o != nil && o.alias == e.of {
+			return o.value(e.name)
+		}
 		return v.row[v.table.column(e.name)]
 	case "given":
 		return v.given[v.table.column(e.name)]
@@ -174,6 +201,15 @@ func (e *expr) eval(v *env) any {
 		return time.Now().Add(500 * time.Microsecond).UnixMilli()
 	case "AND":
 		return e.args[0].true(v) && e.args[1].true(v)
+	case "OR":
+		return e.args[0].true(v) || e.args[1].true(v)
+	case "IS NULL":
+		return e.args[0].eval(v) == nil
+	case "CASE":
+		if e.args[0].true(v) {
+			return e.args[1].eval(v)
+		}
+		return e.args[2].eval(v)
 	case "NOT":
 		return !e.args[0].true(v) // of NULL, too: no statement here has such
 	}

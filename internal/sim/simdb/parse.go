@@ -26,7 +26,10 @@ type statement struct {
 	name      string     // of a savepoint, or a level
 	wait      *int64     // SET STATEMENT innodb_lock_wait_timeout=...
 	left      *statement // LEFT JOIN: the row of the other table, with the same arguments
-	ask       answer     // to a question about the server
+	joined    *join
+	union     []*statement // UNION ALL: the others
+	failures  [][]*expr    // that an INSERT of the relay joins with their messages
+	ask       answer       // to a question about the server
 	definition
 }
 
@@ -77,11 +80,14 @@ func (db *Database) parse(sql string) (*statement, error) {
 	if st, ok := parsed.Load(key{db.postgres(), sql}); ok {
 		return st.(*statement), nil
 	}
+	if parts := strings.Split(sql, ") UNION ALL (SELECT m."); len(parts) > 1 {
+		return db.parts(parts)
+	}
 	st, err := &statement{kind: "ASK", ask: db.answerTo(sql)}, error(nil)
 	if st.ask == nil {
 		st, err = read(sql)
 	}
-	if err == nil {
+	if err == nil && st.failures == nil {
 		parsed.Store(key{db.postgres(), sql}, st)
 	}
 	return st, err
@@ -166,14 +172,20 @@ func (p *parser) want(words string) {
 
 // ident reads a name, of which only the last part counts.
 func (p *parser) ident() string {
+	_, name := p.qualified()
+	return name
+}
+
+// qualified reads a name, and the part before its last.
+func (p *parser) qualified() (of, name string) {
 	for {
 		t := p.peek()
 		if t.kind != 'w' && t.kind != 'q' {
 			p.fail()
 		}
 		p.at++
-		if !p.is(".") {
-			return strings.ToLower(t.name)
+		if of, name = name, strings.ToLower(t.name); !p.is(".") {
+			return of, name
 		}
 	}
 }
@@ -200,15 +212,18 @@ func (p *parser) statement() *statement {
 		return p.claim()
 	case p.is("SELECT"):
 		return p.selection()
+	case p.is("( SELECT"):
+		st := p.selection()
+		p.want(")")
+		return st
 	case p.is("INSERT INTO"):
 		return p.insertion()
 	case p.is("UPDATE"):
 		return p.update()
 	case p.is("DELETE FROM"):
-		st := &statement{kind: "DELETE", table: p.ident()}
-		p.condition(st)
-		p.returns(st)
-		return st
+		return p.deletion()
+	case p.is("DELETE BELAY_MESSAGE FROM"):
+		return p.deletion()
 	case p.is("WITH DUE AS MATERIALIZED ( SELECT"):
 		due := p.selection()
 		p.want(") UPDATE")
@@ -239,6 +254,7 @@ func (p *parser) selection() *statement {
 	} else {
 		st.table = p.ident()
 	}
+	p.join(st)
 	p.condition(st)
 	if p.is("ORDER BY") {
 		p.some(func() { st.order = append(st.order, p.ident()) })
@@ -254,6 +270,14 @@ func (p *parser) selection() *statement {
 	}
 	st.lock.nowait = p.is("NOWAIT")
 	st.lock.skip = p.is("SKIP LOCKED")
+	return st
+}
+
+func (p *parser) deletion() *statement {
+	st := &statement{kind: "DELETE", table: p.ident()}
+	p.is(byPrimary)
+	p.condition(st)
+	p.returns(st)
 	return st
 }
 
@@ -283,12 +307,16 @@ func (p *parser) returns(st *statement) {
 
 func (p *parser) insertion() *statement {
 	st := &statement{kind: "INSERT", table: p.ident(), columns: p.names()}
-	p.want("VALUES")
-	p.some(func() {
-		var row []*expr
-		p.list(func() { row = append(row, p.expr(0)) })
-		st.rows = append(st.rows, row)
-	})
+	if p.is(parks) {
+		p.parked(st)
+	} else {
+		p.want("VALUES")
+		p.some(func() {
+			var row []*expr
+			p.list(func() { row = append(row, p.expr(0)) })
+			st.rows = append(st.rows, row)
+		})
+	}
 	switch {
 	case p.is("ON DUPLICATE KEY UPDATE"):
 		st.upsert, st.set = true, p.assignments()

@@ -24,6 +24,7 @@ var pgAnswers = []question{
 	{"SELECT CASE WHEN wait_event = 'SyncRep' THEN FALSE ELSE pg_terminate_backend(pid) END", pgTerminate},
 	{"SELECT pg_logical_emit_message(true, 'belay', '')", func(*session, []any) (*result, error) { return table1("lsn", []any{"0/0"}) }},
 	{"SELECT coalesce(current_setting('synchronous_standby_names', true), '') <> ''", func(*session, []any) (*result, error) { return table1("waits", []any{false}) }},
+	{"SELECT concat(set_config('enable_sort', 'off', true)", func(*session, []any) (*result, error) { return table1("concat", []any{""}) }},
 	{"SELECT pg_is_in_recovery()", func(*session, []any) (*result, error) { return table1("standby", []any{false}) }},
 	{"SELECT TRUE AS transactional, EXISTS (SELECT 1 FROM pg_trigger", facts},
 	{"SELECT c.relname AS name, a.attname AS col", indexes},
