@@ -122,4 +122,63 @@ var messageMutants = []mutant{
 		new:   `err = message.Insert(ctx, c, d, rows[:0]) })`,
 		tests: "internal/sim TestMessages",
 	},
+	{
+		name:  "message-behind-one-that-failed",
+		loses: "A message overtakes one of its key that was not accepted.",
+		file:  "relay/dispatch.go",
+		old:   "\t\t\tq.failed = true\n",
+		new:   "",
+		tests: "internal/sim TestRelays",
+	},
+	{
+		name:  "message-is-parked-and-not-its-key",
+		loses: "Messages overtake one of their key that waits for its next try, or for a person.",
+		file:  "relay/table.go",
+		old:   "ON p.key_sum = m.key_sum `+\n",
+		new:   "ON p.message_id = m.message_id `+\n",
+		tests: "internal/sim TestRelays",
+	},
+	{
+		name:  "message-before-its-commit-lasts",
+		loses: "A message is sent, and a crash or a promotion undoes the operation that it tells of.",
+		file:  "relay/read.go",
+		old: `	if err := l.table.beat(ctx, l.lanes.lease); err != nil {
+		return err
+	}
+	fail.Point("relay/read")`,
+		new:   `	fail.Point("relay/read")`,
+		tests: "internal/sim TestRelays",
+	},
+	{
+		name:  "rest-behind-what-was-read-since",
+		loses: "After an outage of a destination messages of a key leave in another order.",
+		file:  "relay/dispatch.go",
+		old:   "q.waiting = append(slices.Clip(rest), q.waiting...)",
+		new:   "q.waiting = append(q.waiting, rest...)",
+		tests: "internal/sim TestRelays",
+	},
+	{
+		name:  "message-of-an-outage-is-lost",
+		loses: "A message is deleted that its destination could not take.",
+		file:  "relay/dispatch.go",
+		old:   "\t\tcase r.err == nil:\n\t\t\tl.metrics",
+		new:   "\t\tcase r.err == nil || errors.Is(r.err, ErrUnavailable):\n\t\t\tl.metrics",
+		tests: "internal/sim TestRelays",
+	},
+	{
+		name:  "unknown-outcome-is-acknowledged",
+		loses: "A message is acknowledged whose effect was rolled back.",
+		file:  "inbox/inbox.go",
+		old:   "case err == nil, errors.Is(err, guard.ErrDuplicate):",
+		new:   "case err == nil, errors.Is(err, guard.ErrDuplicate), errors.Is(err, guard.ErrUnknown):",
+		tests: "internal/sim TestRelays",
+	},
+	{
+		name:  "delivery-is-no-request",
+		loses: "A message takes effect each time that it is delivered.",
+		file:  "inbox/inbox.go",
+		old:   "append([]guard.Option{guard.For(r)}, opts...)...",
+		new:   "opts...",
+		tests: "internal/sim TestRelays",
+	},
 }

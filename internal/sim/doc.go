@@ -1,9 +1,10 @@
-// Package sim runs the lock, the guard and the outbox as they are, on a simulated engine
-// for locks and a simulated database, and searches for an order of events that breaks a
+// Package sim runs the lock, the guard, the outbox, the relay and the inbox as they are, on a simulated
+// engine for locks and simulated databases, and searches for an order of events that breaks a
 // promise of docs/guarantees.md.
 //
 //	make sim SIM=5m     # searches for five minutes
 //	make sim SEED=1234  # repeats one schedule
+//	make sim SIM=5m BELAY_SIM_EFFECTS=1   # only schedules with messages or calls
 //
 // # One scheduler
 //
@@ -57,8 +58,15 @@
 //
 // # Messages
 //
-// Any operation may send a message with its commit, whatever else it does. Nobody takes
-// messages out, so that each moment shows who has sent one.
+// Any operation may send a message with its commit, whatever else it does. Up to three relays, each a
+// process with a pool of its own, take messages to a broker. Its answer is lost, comes late or never, or
+// says no; a few messages are rejected, and become dead letters. A relay is paused for longer than its
+// lease while others go on, and killed. Up to two consumers handle what has arrived by an inbox, on a
+// database of their own. Their locks exclude nobody, so that the inbox's row alone decides. A relay asks
+// often, and mostly for nothing: its statements are choices only while a message could be sent.
+// TestMessages has no relays, so that each moment shows who has sent a message. Left out are people who
+// decide about dead letters, a relay that is closed, a failover of the database that loses commits, and
+// purges.
 //
 // # Rest
 //
@@ -119,6 +127,10 @@
 //	S9   ErrUnavailable is not returned to a caller whose own time was too short for an answer
 //	S10  no statement of a goroutine that outlives its operation is committed alone
 //	S11  a message is committed with its operation, or not at all
+//	S12  a message is published exactly if its commit lasts, or it waits behind a dead letter in the end
+//	S13  messages of a key are published first in the order of their commits
+//	S14  a message that has arrived takes effect once, and before it is acknowledged
+//	S15  a single consumer handles messages of a key in the order in which they have arrived first
 //	L1   without faults an operation ends a minute after its Wait at the latest
 //	L2   without faults no caller waits for a free lock
 //

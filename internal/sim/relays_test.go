@@ -19,7 +19,7 @@ import (
 // without it.
 func (p *plan) mails() {
 	r := rand.New(rand.NewPCG(p.seed, 6))
-	if !p.sendsAny() || p.outbox || p.purges || p.knobs.Pooler > 0 || r.IntN(5) == 0 {
+	if !p.sendsAny() || r.IntN(5) == 0 {
 		return
 	}
 	p.relays = 1 + r.IntN(3)/2 + r.IntN(2)
@@ -31,6 +31,15 @@ func (p *plan) mails() {
 			}
 		}
 	}
+}
+
+// relayed returns a plan with those relays that it can have. A request that is served again behind a purge
+// sends another message under one id, and a relay's levels of isolation are other sessions' behind a pooler.
+func (p plan) relayed() plan {
+	if !p.sendsAny() || p.outbox || p.purges || p.knobs.Pooler > 0 {
+		p.relays, p.consumers = 0, 0
+	}
+	return p
 }
 
 // An exchange is the broker of messages, and what the scheduler knows of them. Only the scheduler calls it.

@@ -75,6 +75,7 @@ type result struct {
 
 // simulate runs one schedule.
 func simulate(t *testing.T, p plan, c chooser) (r result) {
+	p = p.relayed()
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{plan: p, rng: rand.New(rand.NewPCG(p.seed, 1)), chooser: c, gate: newGate(), serves: p.serves(), sends: p.sendsAny(), repeated: make(map[string]int), undecided: make(map[string]bool)}
 		w.server, w.history, w.bank, w.exchange = newServer(w), newHistory(w), newBank(w), newExchange(w)

@@ -86,6 +86,14 @@ func (p plan) fewer(try func(plan) bool) (fewer bool) {
 		q.purges = false
 		keep(q)
 	}
+	if q := p; p.consumers > 0 {
+		q.consumers = 0
+		keep(q)
+	}
+	if q := p; p.relays > 1 {
+		q.relays--
+		keep(q)
+	}
 	if q := p; p.lasting != nothing {
 		q.lasting = nothing
 		keep(q)

@@ -337,10 +337,11 @@ func (p plan) allSend(r *rand.Rand, theme []string) {
 // TestRelays runs schedules whose messages are relayed, and handled by another service.
 func TestRelays(t *testing.T) {
 	themes := slices.DeleteFunc(slices.Clone(themes), func(theme []string) bool { return !workloadOf(theme[0]).sends })
-	for seed := range seeds(60) {
+	for seed := range seeds(200) {
 		p := newPlan(seed)
 		theme, r := themes[seed%uint64(len(themes))], rand.New(rand.NewPCG(seed, 4))
 		p.outbox, p.also, p.purges, p.knobs.Pooler = false, nil, false, 0
+		p.knobs.VisibleBeforeDurable = seed%2 == 0
 		p.allSend(r, theme)
 		p.mails()
 		if r := simulate(t, p, newDice(p)); len(r.problems) > 0 {
