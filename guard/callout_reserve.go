@@ -94,7 +94,7 @@ func (o *callout) reserved(held context.Context, h *holding) (*answering, error)
 	err := o.guard.call(held, c, o.opts)
 	conflict, _ := errors.AsType[*dbguard.ConflictError](err)
 	switch {
-	case conflict != nil && onClaim(conflict) && errors.Is(err, ErrDuplicate):
+	case onClaim(conflict) && (errors.Is(err, ErrDuplicate) || errors.Is(err, ErrStale)): // also by a row that the snapshot lacks
 		return nil, fmt.Errorf("%w: %w", errFirst, err)
 	case refusal != nil && !c.conclusion.failed:
 		return o.refuse(held, h, refusal)

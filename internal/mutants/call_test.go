@@ -151,4 +151,12 @@ var callMutants = []mutant{
 		new:   `		return nil, o.claiming().busy(errLate)`,
 		tests: "internal/sim TestCalls",
 	},
+	{
+		name:  "reserved-since-the-snapshot",
+		loses: "A caller of a pending request is told that it brought an old version.",
+		file:  "guard/callout_reserve.go",
+		old:   " || errors.Is(err, ErrStale)): //",
+		new:   "): //",
+		tests: "internal/sim TestReservedMeanwhile",
+	},
 }
