@@ -166,11 +166,11 @@ var messageMutants = []mutant{
 		tests: "internal/sim TestRelays",
 	},
 	{
-		name:  "unknown-outcome-is-acknowledged",
+		name:  "failure-is-acknowledged",
 		loses: "A message is acknowledged whose effect was rolled back.",
 		file:  "inbox/inbox.go",
-		old:   "case err == nil, errors.Is(err, guard.ErrDuplicate):",
-		new:   "case err == nil, errors.Is(err, guard.ErrDuplicate), errors.Is(err, guard.ErrUnknown):",
+		old:   "return Retry, err\n",
+		new:   "return Ack, err\n",
 		tests: "internal/sim TestRelays",
 	},
 	{

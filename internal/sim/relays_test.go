@@ -15,6 +15,10 @@ import (
 	"github.com/belaygo/belay/relay"
 )
 
+// mailRests are how long callers wait before an operation, so that relays have read, sent or parked what
+// others have committed.
+var mailRests = []time.Duration{0, 0, 60 * time.Millisecond, 1100 * time.Millisecond, 5 * time.Second}
+
 // mails draws who takes messages out, and what becomes of them. What else a plan has follows from the seed
 // without it.
 func (p *plan) mails() {
@@ -27,6 +31,7 @@ func (p *plan) mails() {
 	for _, callers := range p.work {
 		for _, specs := range callers {
 			for i := range specs {
+				specs[i].rest += mailRests[r.IntN(len(mailRests))]
 				specs[i].keyed, specs[i].bad = specs[i].sends && r.IntN(4) > 0, specs[i].sends && r.IntN(16) == 0
 			}
 		}
@@ -346,6 +351,10 @@ func (d *dice) relayFault(top *call) *choice {
 	}
 	if top.text == takes {
 		return nil
+	}
+	if top.sends && d.IntN(3) == 0 { // others commit meanwhile, and are read
+		d.rest(top.actor)
+		return &choice{do: wait, forTime: pauses[d.IntN(2)]}
 	}
 	fates := []action{cut, cutAnswer, delay}
 	switch {

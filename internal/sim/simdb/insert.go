@@ -83,3 +83,58 @@ func (s *session) newRow(v *env, numbers *numbers, columns []string, given []*ex
 	}
 	return values, id
 }
+
+// parks is how an INSERT of messages that were not accepted goes on behind its columns.
+const parks = "SELECT M . KEY_SUM , M . LANE , M . MESSAGE_ID , F . ATTEMPTS , F . RETRY_AT , F . DEAD , F . REASON FROM ("
+
+// parked reads such an INSERT up to what it does with a row that is there.
+func (p *parser) parked(st *statement) {
+	p.want("SELECT")
+	for more := true; more; more = p.is("UNION ALL SELECT") {
+		var failure []*expr
+		p.some(func() {
+			failure = append(failure, p.expr(0))
+			p.want("AS")
+			p.ident()
+		})
+		st.failures = append(st.failures, failure)
+	}
+	p.want(") F")
+	_ = p.is("STRAIGHT_JOIN") || p.is("JOIN")
+	p.want("BELAY_MESSAGE M ON M . ID = F . ID")
+	_ = p.is("STRAIGHT_JOIN") || p.is("JOIN")
+	p.want("BELAY_LANE L ON L . LANE = M . LANE")
+	p.condition(st)
+}
+
+// parked returns an INSERT of values in place of one of messages that were not accepted. It reads them as
+// they are committed, and locks none.
+func (s *session) parked(v *env, st *statement) *statement {
+	if !s.db.postgres() {
+		s.tx.look()
+	}
+	messages, lanes := s.db.tables["belay_message"], s.db.tables["belay_lane"]
+	made := *st
+	made.failures = nil
+	for _, failure := range st.failures {
+		for _, m := range s.seen(messages) {
+			if compare(m[messages.column("id")], failure[0].eval(v)) != 0 {
+				continue
+			}
+			for _, l := range s.seen(lanes) {
+				w := v.of(m)
+				w.table, w.other = messages, &other{table: lanes, alias: "l", row: l}
+				if compare(l[lanes.column("lane")], m[messages.column("lane")]) != 0 || !w.fits(st.where) {
+					continue
+				}
+				made.rows = append(made.rows, []*expr{
+					valueOf(m[messages.column("key_sum")]), valueOf(m[messages.column("lane")]), valueOf(m[messages.column("message_id")]),
+					failure[1], failure[2], failure[3], failure[4],
+				})
+			}
+		}
+	}
+	return &made
+}
+
+func valueOf(v any) *expr { return &expr{op: "value", value: v} }

@@ -349,3 +349,43 @@ func (p *parser) assignments() (set []assignment) {
 	})
 	return set
 }
+
+// byPrimary is how MySQL is kept from another index.
+const byPrimary = "FORCE INDEX ( PRIMARY )"
+
+// join reads what is joined, if that comes next.
+func (p *parser) join(st *statement) {
+	if n := p.at + 2; n >= len(p.tokens) || p.tokens[p.at+1].text != "LEFT" || p.tokens[n].text != "JOIN" {
+		return
+	}
+	p.ident() // the alias of the first table
+	p.want("LEFT JOIN")
+	st.joined = &join{table: p.ident(), alias: p.ident()}
+	p.is(byPrimary)
+	p.want("ON")
+	st.joined.on = p.expr(0)
+}
+
+// parts returns a statement of several SELECTs with UNION ALL between, which are kept one by one: there are
+// ever more of the whole.
+func (db *Database) parts(texts []string) (first *statement, err error) {
+	for n, text := range texts {
+		if n > 0 {
+			text = "(SELECT m." + text
+		}
+		if n < len(texts)-1 {
+			text += ")"
+		}
+		st, err := db.parse(text)
+		switch {
+		case err != nil:
+			return nil, err
+		case n == 0:
+			copied := *st
+			first = &copied
+		default:
+			first.union = append(first.union, st)
+		}
+	}
+	return first, nil
+}

@@ -166,3 +166,90 @@ func (sc *scan) start() int {
 	}
 	return n
 }
+
+// A join is a LEFT JOIN with a table of which one row belongs to each, at most.
+type join struct {
+	table, alias string
+	on           *expr
+}
+
+// An other is the row of a joined table, nil if there is none.
+type other struct {
+	*table
+
+	alias string
+	row   []any
+}
+
+func (o *other) value(name string) any {
+	n := o.column(name)
+	if o.row == nil {
+		return nil
+	}
+	return o.row[n]
+}
+
+// joinedRows reads the rows of a table, each with that of the other one.
+func (s *session) joinedRows(v *env, st *statement, res *result) error {
+	if !s.db.postgres() {
+		s.tx.look()
+	}
+	for _, part := range append([]*statement{st}, st.union...) {
+		res.rows = append(res.rows, s.part(v, part)...)
+	}
+	return nil
+}
+
+func (s *session) part(v *env, st *statement) (rows [][]any) {
+	with := s.db.tables[st.joined.table]
+	if with == nil {
+		panic(unknown("table " + st.joined.table))
+	}
+	var found [][]any
+	for _, values := range s.seen(v.table) {
+		if s.beside(v, st, with, values).fits(st.where) {
+			found = append(found, values)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b []any) int {
+		for _, name := range st.order {
+			n := v.table.column(name)
+			if c := compare(a[n], b[n]); c != 0 {
+				return c
+			}
+		}
+		return 0
+	})
+	if st.limit != nil {
+		found = found[:min(len(found), int(st.limit.eval(v).(int64)))]
+	}
+	for _, values := range found {
+		rows = append(rows, project(s.beside(v, st, with, values), st, values))
+	}
+	return rows
+}
+
+// seen returns the rows of a table that a plain read of the transaction sees.
+func (s *session) seen(t *table) (rows [][]any) {
+	for _, r := range t.indexes[0].records {
+		if values := s.tx.read(r.row); values != nil {
+			rows = append(rows, values)
+		}
+	}
+	return rows
+}
+
+// beside returns an env for a row and the one that belongs to it.
+func (s *session) beside(v *env, st *statement, with *table, values []any) *env {
+	w := v.of(values)
+	w.other = &other{table: with, alias: st.joined.alias}
+	for _, row := range s.seen(with) {
+		if w.other.row = row; st.joined.on.true(w) {
+			return w
+		}
+	}
+	w.other.row = nil
+	return w
+}
+
+func (v *env) fits(condition *expr) bool { return condition == nil || condition.true(v) }
