@@ -150,14 +150,6 @@ var messageMutants = []mutant{
 		tests: "internal/sim TestRelays",
 	},
 	{
-		name:  "rest-behind-what-was-read-since",
-		loses: "After an outage of a destination messages of a key leave in another order.",
-		file:  "relay/dispatch.go",
-		old:   "q.waiting = append(slices.Clip(rest), q.waiting...)",
-		new:   "q.waiting = append(q.waiting, rest...)",
-		tests: "internal/sim TestRelays",
-	},
-	{
 		name:  "message-of-an-outage-is-lost",
 		loses: "A message is deleted that its destination could not take.",
 		file:  "relay/dispatch.go",
