@@ -49,7 +49,8 @@ func (s *session) run(st *statement, args []any) (res *result, err error) {
 	switch st.kind {
 	case "SELECT":
 		if st.joined != nil {
-			return res, s.joinedRows(v, st, res)
+			s.joinedRows(v, st, res)
+			return res, nil
 		}
 		if err = s.selection(v, st, res); err == nil && st.left != nil {
 			err = s.join(st.left, args, res)

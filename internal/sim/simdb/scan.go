@@ -190,14 +190,13 @@ func (o *other) value(name string) any {
 }
 
 // joinedRows reads the rows of a table, each with that of the other one.
-func (s *session) joinedRows(v *env, st *statement, res *result) error {
+func (s *session) joinedRows(v *env, st *statement, res *result) {
 	if !s.db.postgres() {
 		s.tx.look()
 	}
 	for _, part := range append([]*statement{st}, st.union...) {
 		res.rows = append(res.rows, s.part(v, part)...)
 	}
-	return nil
 }
 
 func (s *session) part(v *env, st *statement) (rows [][]any) {
