@@ -9,7 +9,8 @@ import (
 // program's own can: any but those that are known.
 func (st Statement) Calls() bool { return slices.ContainsFunc(st.tokens, token.callsUnknown) }
 
-func (t token) callsUnknown() bool { return t.call && (t.quoted || !harmless[t.text]) }
+// callsUnknown: a function of a schema is no known one, whatever its name.
+func (t token) callsUnknown() bool { return t.call && (t.quoted || t.owned || !harmless[t.text]) }
 
 // harmless are the words that may stand before a parenthesis in a statement that only
 // reads: words of SQL, functions, types, and functions that write no row. A function that

@@ -23,3 +23,17 @@ func TestCalls(t *testing.T) {
 		}
 	}
 }
+
+// TestCallsOfASchema: a function of the program may have the name of a known one.
+func TestCallsOfASchema(t *testing.T) {
+	for query, want := range map[string]bool{
+		"SELECT app.log('x')":                            true,
+		"SELECT a.id, count(*) FROM app.t":               false,
+		"SELECT pg_catalog.set_config('a', 'b', false)":  false,
+		"SELECT pg_catalog.count(*) FROM pg_catalog.log": false,
+	} {
+		if got := Split(query, Postgres)[0].Calls(); got != want {
+			t.Errorf("%s: calls: %v, want %v", query, got, want)
+		}
+	}
+}

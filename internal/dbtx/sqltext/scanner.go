@@ -42,7 +42,8 @@ func (s *scanner) statement() (st []token) {
 		case s.skipComment(), s.skipDollars():
 		case isWordByte(c):
 			cast := strings.HasSuffix(s.src[:s.pos], "::")
-			word := token{text: strings.ToUpper(s.word())}
+			owned := before != "PG_CATALOG" && strings.HasSuffix(strings.TrimRight(s.src[:s.pos], " \t\r\n"), ".")
+			word := token{text: strings.ToUpper(s.word()), owned: owned}
 			word.call = s.atCall() && !cast && !namesTable(before)
 			before = word.text
 			if words < maxWords || decides(word.text) || word.callsUnknown() {

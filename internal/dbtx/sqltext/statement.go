@@ -73,6 +73,7 @@ type token struct {
 	text   string
 	quoted bool
 	dot    bool // a dot follows: a table's schema
+	owned  bool // a dot comes before it: of a schema or a table that is not PostgreSQL's own
 	call   bool // a parenthesis follows
 }
 

@@ -51,6 +51,7 @@ func TestOnlyReads(t *testing.T) {
 		"SELECT NEXTVAL(s)":                      false,
 		"SELECT NEXT VALUE FOR s":                false,
 		"SELECT f()":                             false,
+		"SELECT app.log('x'), count(*) FROM a.t": false,
 		"SELECT 1 /*! FOR UPDATE */":             false,
 		"WITH x AS (SELECT 1) DELETE FROM t":     false,
 		"ANALYZE UPDATE t SET a = 1":             false,
