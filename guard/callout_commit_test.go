@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/lock/memlock"
 	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/once"
 )
@@ -18,6 +21,17 @@ func payingOver(t *testing.T, dsn string) (*paying, *testdb.Link) {
 	wantNil(t, errors.Join(once.Migrate(bg, e.db), once.MigrateCalls(bg, e.db)))
 	e.create(&Stock{ID: 1, Left: 9})
 	return &paying{env: e}, k
+}
+
+// through returns a Guard behind the link, with locks of its own.
+func (e *paying) through(endTimeout time.Duration) *guard.Guard {
+	e.t.Helper()
+	locker, err := lock.New(memlock.New(), lock.Config{})
+	wantNil(e.t, err)
+	g, err := guard.New(e.open(), locker, guard.Config{Service: "paying", Publisher: &e.Events, EndTimeout: endTimeout})
+	wantNil(e.t, err)
+	e.t.Cleanup(func() { wantNil(e.t, errors.Join(g.Close(bg), locker.Close(bg))) })
+	return g
 }
 
 // TestCommitOfReservationWithoutAnswer: what became of the COMMIT is found out before the call. If it

@@ -45,7 +45,7 @@ func (r *reserving) claim(t *dbtx.Tx, h held) error {
 // then the row, or the claim that is inserted when that is deleted, is there.
 func (r *reserving) passed(ctx context.Context) bool {
 	o := r.o
-	if time.Since(o.begun) < o.lease() {
+	if o.guard.clock.Since(o.begun) < o.lease() {
 		return false
 	}
 	state, err := pending.Find(ctx, o.db, o.sum)
@@ -102,8 +102,8 @@ func (o *callout) reserved(held context.Context, h *holding) (*answering, error)
 		return nil, err
 	}
 	o.attempt = int64(r.row.Attempt)
-	o.last = o.begun.Add(o.until)
-	o.open = &pending.State{Since: o.begun, Last: o.last, Tries: 1}
+	o.read, o.left = o.begun, o.until
+	o.open = &pending.State{Since: o.begun, Last: o.begun.Add(o.until), Tries: 1}
 	return nil, nil
 }
 

@@ -45,7 +45,8 @@ type callout struct {
 	sum     []byte
 	attempt int64           // that has the row, if it is this one or has a result
 	begun   time.Time       // before the lease began
-	last    time.Time       // no call begins later
+	read    time.Time       // before left was read
+	left    time.Duration   // of Until: no call begins later
 	open    *pending.State  // as it was read
 	result  *pending.Result // that is to be settled
 	stored  bool            // it is in the row
@@ -211,7 +212,11 @@ func (o *callout) lease() time.Duration { return o.timeout + o.slack() }
 func (o *callout) slack() time.Duration { return 4 * o.guard.cfg.EndTimeout }
 
 // late reports whether a call that begins now may last longer than the lease, or begins behind Until.
-func (o *callout) late() bool { return time.Since(o.begun) > o.slack() || !time.Now().Before(o.last) }
+// The host may have been suspended since.
+func (o *callout) late() bool {
+	clock := &o.guard.clock
+	return clock.Since(o.begun) > o.slack() || clock.Since(o.read) >= o.left
+}
 
 // look finds the answer, or what is pending, and takes that over. It returns neither an answer nor an
 // error if the request is to be made, or goes on: then it has set attempt, and perhaps result.
@@ -225,7 +230,7 @@ func (o *callout) look(held context.Context, keys *keySet) (*answering, error) {
 	}
 	ctx, cancel := context.WithTimeout(held, o.guard.records().timeout)
 	defer cancel()
-	read := time.Now()
+	o.read = time.Now()
 	o.open, err = pending.Find(ctx, o.db, o.sum)
 	s := o.open
 	switch {
@@ -247,7 +252,7 @@ func (o *callout) look(held context.Context, keys *keySet) (*answering, error) {
 		return nil, fmt.Errorf("%w: the call of another process is not taken over without the lock: %w", ErrUnavailable, keys.without())
 	}
 	mine := int64(rowversion.RandomStamp())
-	o.begun, o.last = time.Now(), read.Add(s.Until)
+	o.begun, o.left = time.Now(), s.Until
 	err = pending.TakeOver(ctx, o.db, o.sum, s.Attempt, mine, o.lease())
 	switch {
 	case errors.Is(err, pending.ErrTaken):

@@ -36,6 +36,9 @@ func (g *Guard) LookAgainAfter(d time.Duration) { g.canary.pause = d }
 // LookForUndecided makes one look of Config.Calls.
 func (g *Guard) LookForUndecided() error { return g.calls.look(g.db) }
 
+// StepClock moves the wall clock of the Guard against the monotonic one, as while the host is suspended.
+func (g *Guard) StepClock(d time.Duration) { g.clock.Step(d) }
+
 // FailOver makes the Guard take what it has committed for another server's.
 func (g *Guard) FailOver() {
 	c := g.canary

@@ -11,6 +11,7 @@ import (
 
 	"github.com/belaygo/belay/internal/dbtx"
 	"github.com/belaygo/belay/internal/dbtx/dialect"
+	"github.com/belaygo/belay/internal/elapsed"
 	"github.com/belaygo/belay/internal/sqlfront"
 	"github.com/belaygo/belay/lock"
 )
@@ -29,6 +30,7 @@ type Guard struct {
 	canary   *canary
 	calls    *undecided
 	metrics  *metrics
+	clock    elapsed.Clock
 	halt     context.CancelFunc // of what runs between operations
 }
 

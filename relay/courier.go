@@ -69,7 +69,7 @@ func (c courier) send(ctx context.Context, r row) error {
 	if !ok {
 		return errNoRoute
 	}
-	if age := r.age + time.Since(r.read); route.Until > 0 && age >= route.Until {
+	if age := r.age + c.lanes.clock.Since(r.read); route.Until > 0 && age >= route.Until {
 		return fmt.Errorf("%w: it was not accepted within %v", errLate, route.Until)
 	}
 	defer c.watch(r, route.Timeout)()

@@ -64,7 +64,8 @@
 // Between reading and sending it makes one write. Its COMMIT is acknowledged after the COMMIT
 // of each row that was read, so no promoted replica lacks a message that was sent.
 //
-// A courier sends only while the lease of its lane lasts, by the clock of the process. A lease
+// A courier sends only while the lease of its lane lasts, by the clocks of the process: its monotonic
+// clock stands while the host is suspended, so the wall clock counts, too. A lease
 // is renewed while messages are under way, however long they take. Lanes, and not rows, are
 // leased since SKIP LOCKED would let a message overtake one that another relay has locked.
 //

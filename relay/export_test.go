@@ -33,6 +33,9 @@ func WithLease(cfg Config, lease time.Duration) Config {
 	return cfg
 }
 
+// StepClock moves the wall clock of the relay against the monotonic one, as while the host is suspended.
+func (r *Relay) StepClock(d time.Duration) { r.loop.lanes.clock.Step(d) }
+
 // WithPause returns cfg with a fixed bound of the pause before a message is tried again.
 func WithPause(cfg Config, pause time.Duration) Config {
 	cfg.limits.minPause, cfg.limits.maxPause = pause, pause

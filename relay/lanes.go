@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/belaygo/belay/internal/elapsed"
 	"github.com/belaygo/belay/internal/fail"
 	"github.com/belaygo/belay/internal/message"
 	"github.com/belaygo/belay/internal/random"
@@ -17,9 +18,9 @@ type lanes struct {
 	table table
 	lease time.Duration
 
-	began time.Time
-	until [message.Lanes]atomic.Int64 // since began, by the clock of the process; 0 = not leased
-	terms [message.Lanes]atomic.Int64 // how often the lane was lost
+	clock   elapsed.Clock
+	renewed [message.Lanes]atomic.Pointer[time.Time] // before the lease began; nil: there is none
+	terms   [message.Lanes]atomic.Int64              // how often the lane was lost
 	// leaving lanes are to be given to another relay, once nothing of them is under way.
 	leaving [message.Lanes]atomic.Bool
 
@@ -28,11 +29,15 @@ type lanes struct {
 }
 
 func newLanes(t table, lease time.Duration) *lanes {
-	return &lanes{table: t, lease: lease, began: time.Now()}
+	return &lanes{table: t, lease: lease}
 }
 
-// has reports whether the lane's lease lasts.
-func (l *lanes) has(lane int) bool { return int64(time.Since(l.began)) < l.until[lane].Load() }
+// has reports whether the lane's lease lasts. It ends a little early, since clocks run at different
+// speeds.
+func (l *lanes) has(lane int) bool {
+	at := l.renewed[lane].Load()
+	return at != nil && l.clock.Since(*at) < l.lease-l.lease/10
+}
 
 // hasSince reports whether the lane was not lost since the given term, and its lease lasts.
 func (l *lanes) hasSince(lane int, term int64) bool {
@@ -44,15 +49,9 @@ func (l *lanes) sends(lane int, term int64) bool {
 	return !l.leaving[lane].Load() && l.hasSince(lane, term)
 }
 
-// set notes a lease that was renewed at a time. It ends a little early, since clocks run at
-// different speeds.
-func (l *lanes) set(lane int, at time.Time) {
-	l.until[lane].Store(int64(at.Add(l.lease - l.lease/10).Sub(l.began)))
-}
-
 // lose notes that another relay has the lane, or may have it.
 func (l *lanes) lose(lane int) {
-	if l.until[lane].Swap(0) != 0 {
+	if l.renewed[lane].Swap(nil) != nil {
 		l.terms[lane].Add(1)
 	}
 	l.leaving[lane].Store(false)
@@ -60,7 +59,7 @@ func (l *lanes) lose(lane int) {
 
 // readable are the lanes whose messages are to be sent.
 func (l *lanes) readable() (list []int) {
-	for n := range l.until {
+	for n := range l.renewed {
 		if l.has(n) && !l.leaving[n].Load() {
 			list = append(list, n)
 		}
@@ -118,7 +117,7 @@ func (l *lanes) keep(ctx context.Context, lost func(lane int)) (free []int, exce
 	mine := 0
 	for _, one := range all {
 		if one.owner == l.table.owner {
-			l.set(one.lane, at)
+			l.renewed[one.lane].Store(&at)
 			mine++
 			continue
 		}
@@ -148,7 +147,7 @@ func (l *lanes) take(ctx context.Context, lane int) error {
 		l.table.owner, l.lease.Milliseconds(), lane, longest.Milliseconds())
 	if err == nil && n == 1 {
 		fail.Point("relay/lane-taken")
-		l.set(lane, at)
+		l.renewed[lane].Store(&at)
 	}
 	return err
 }
@@ -162,7 +161,7 @@ func (l *lanes) give(ctx context.Context, lane int) error {
 
 // close gives all lanes back.
 func (l *lanes) close(ctx context.Context) error {
-	for n := range l.until {
+	for n := range l.renewed {
 		l.lose(n)
 	}
 	if _, err := l.table.exec(ctx, "UPDATE belay_lane SET owner = '', until_ms = 0, term = term + 1 WHERE owner = ?", l.table.owner); err != nil {

@@ -173,4 +173,20 @@ var messageMutants = []mutant{
 		new:   "opts...",
 		tests: "internal/sim TestRelays",
 	},
+	{
+		name:  "message-of-a-suspended-host",
+		loses: "A relay whose host was suspended behind Until calls a provider that has forgotten the id.",
+		file:  "relay/courier.go",
+		old:   `r.age + c.lanes.clock.Since(r.read)`,
+		new:   `r.age + time.Since(r.read)`,
+		tests: "relay TestSuspendedHost",
+	},
+	{
+		name:  "lane-of-a-suspended-host",
+		loses: "A relay whose host was suspended sends the messages of a lane that another relay has.",
+		file:  "relay/lanes.go",
+		old:   `l.clock.Since(*at) <`,
+		new:   `time.Since(*at) <`,
+		tests: "relay TestSuspendedHost",
+	},
 }
