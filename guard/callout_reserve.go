@@ -2,6 +2,7 @@ package guard
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/dbguard"
+	"github.com/belaygo/belay/internal/claim"
 	"github.com/belaygo/belay/internal/dbtx"
 	"github.com/belaygo/belay/internal/dbtx/dialect"
 	"github.com/belaygo/belay/internal/fail"
@@ -42,18 +44,31 @@ func (r *reserving) claim(t *dbtx.Tx, h held) error {
 }
 
 // passed implements claims. Behind the lease another process may have taken the row over, and settled it:
-// then the row, or the claim that is inserted when that is deleted, is there.
+// then the row, or the claim that is inserted when that is deleted, is there. A node that is behind, or takes
+// no writes, shows neither: what it lacks proves nothing.
 func (r *reserving) passed(ctx context.Context) bool {
 	o := r.o
 	if o.guard.clock.Since(o.begun) < o.lease() {
 		return false
 	}
-	state, err := pending.Find(ctx, o.db, o.sum)
-	if err != nil || state != nil {
-		return true
+	known := true
+	err := dbtx.Visit(ctx, o.guard.db, func(v *dbtx.Visitor) error {
+		return v.Read(ctx, func(c *sql.Conn) (err error) {
+			known, err = o.known(ctx, c)
+			return err
+		})
+	})
+	return err != nil || known
+}
+
+// known reports whether a table has the request. A settlement deletes the row of the first with the INSERT
+// into the second.
+func (o *callout) known(ctx context.Context, c *sql.Conn) (bool, error) {
+	if known, err := pending.Has(ctx, c, o.db.Dialect, o.sum); err != nil || known {
+		return known, err
 	}
-	record, err := o.record(ctx)
-	return err != nil || record != nil
+	claims, err := claim.Attempts(ctx, c, o.db.Name, [][]byte{o.sum})
+	return len(claims) > 0, err
 }
 
 // vacant returns ErrDuplicate if a table has the request.

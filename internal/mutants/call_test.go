@@ -152,6 +152,14 @@ var callMutants = []mutant{
 		tests: "guard TestSuspendedHost",
 	},
 	{
+		name:  "reservation-lacking-at-a-former-writer",
+		loses: "An error says that a request was rolled back, on the word of a server that may be behind.",
+		file:  "guard/callout_reserve.go",
+		old:   `	return err != nil || known`,
+		new:   "	_ = err\n	return known",
+		tests: "guard TestReservationIsPassedOn",
+	},
+	{
 		name:  "call-is-never-undecided",
 		loses: "Callers are told to repeat a request for ever whose outcome only a person can find out.",
 		file:  "guard/callout_run.go",

@@ -87,6 +87,19 @@ func Find(ctx context.Context, db sqldb.DB, request []byte) (*State, error) {
 	return &s, nil
 }
 
+// Has reports whether a request is pending, in the transaction of a connection.
+func Has(ctx context.Context, c sqldb.Conn, d sqldb.Dialect, request []byte) (found bool, err error) {
+	query := d.Rebind("SELECT request FROM belay_pending WHERE request = ?")
+	err = sqldb.Query(ctx, c, query, []any{request}, func(scan sqldb.Scan) error {
+		found = true
+		return scan(&request)
+	})
+	if err != nil {
+		return false, fmt.Errorf("look for what is pending: %w", Explain(err))
+	}
+	return found, nil
+}
+
 func millis(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 
 // Start sets the times of a new row, in its transaction: the lease, and how long calls may begin.
