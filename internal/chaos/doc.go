@@ -58,6 +58,8 @@
 // Clients ask for payments by guard.Call. The provider runs in the test's own process. It answers late, cuts
 // connections before a charge and behind it, fails, declines, and remembers an id for a little longer than Until. The
 // judge compares its ledger with the rows, with what once.Open lists, and with what clients were told.
+// A client may be told that its payment is undecided while a worker that is paused is in its call: that worker
+// settles what it gets when it goes on, as the guide says. The journals must show its try.
 //
 // Behind the last fault of a long run the workers have two minutes to send all messages and events that wait.
 // When they have ended, the test itself sends and applies what they have left, and settles what a repeat can

@@ -21,7 +21,7 @@ type line struct {
 	Also    []string `json:"also,omitempty"`    // of called: the keys beside Key
 	Combine bool     `json:"combine,omitempty"` // of called: it may share its transaction
 	Kind    string   `json:"kind,omitempty"`    // of called: what it does
-	Request int64    `json:"request,omitempty"` // of called: that it serves; of replied: the payment
+	Request int64    `json:"request,omitempty"` // of called: that it serves; of sought and replied: the payment
 	Answer  string   `json:"answer,omitempty"`  // of returned and replied
 
 	Owner  string        `json:"owner,omitempty"`  // of asked, granted, release, released and inspected
@@ -60,6 +60,7 @@ const (
 	event     moment = "event"     // is about to be published
 	stored    moment = "stored"    // the event was published, with a result
 
+	sought  moment = "sought"  // a client asks for a payment
 	replied moment = "replied" // to a client that asked for a payment
 )
 

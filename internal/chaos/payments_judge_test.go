@@ -35,6 +35,7 @@ type payment struct {
 	open    *openCall
 	replies []reply // to clients of workers
 	atEnd   []reply // to the test itself, which has no events
+	tries   []try   // of clients of workers
 
 	reported    bool // by an event that the monitor has
 	unpublished bool // an event got lost, or its worker
@@ -64,6 +65,16 @@ func (r run) paymentsOf() map[int64]*payment {
 		for _, got := range rec.replies {
 			p := of(got.No)
 			p.replies = append(p.replies, got)
+		}
+	}
+	deaths := deathsIn(r.faults)
+	for _, rec := range r.records {
+		for _, t := range rec.tries {
+			if t.replied == 0 {
+				t.replied = deaths[t.worker] + int64(callEnd) // its COMMIT may be on its way
+			}
+			p := of(t.No)
+			p.tries = append(p.tries, t)
 		}
 	}
 	for _, got := range r.outside.Replies {
@@ -176,10 +187,16 @@ func (e *effects) payment(p *payment, v *paidVerdict, wrong func(format string, 
 		if got.settled() && got.Answer != answerOf(row.State, row.Receipt) {
 			wrong("a client was told otherwise: %+v", got)
 		}
-		if got.Result == undecided {
+		if got.Result == undecided && !p.calledBefore(got) {
 			wrong("a client was told that it is undecided: %+v", got)
 		}
 	}
+}
+
+// calledBefore reports whether a call that began before a client was told that its payment is undecided may
+// have been settled later: a process that is paused in its call settles what it gets, as the guide says.
+func (p *payment) calledBefore(told reply) bool {
+	return slices.ContainsFunc(p.tries, func(t try) bool { return t.mayBeCalling(told) })
 }
 
 // undecided checks a payment that is reserved only: it has to be listed, and no repeat may settle it.

@@ -1,8 +1,10 @@
 package chaos_test
 
 import (
+	"fmt"
 	"reflect"
 	"testing"
+	"time"
 
 	"github.com/belaygo/belay/notify"
 )
@@ -15,6 +17,8 @@ type paymentTale struct {
 	charges []charge
 	open    []openCall
 	replies []reply
+	tries   []try
+	faults  []fault
 	events  []notify.Event // that the monitor has
 	handed  []*handed      // by the worker
 	says    string         // or nothing
@@ -36,6 +40,18 @@ var (
 
 func told(result, answer string) reply {
 	return reply{No: 1, Name: "a.0", Result: result, Answer: answer}
+}
+
+// toldAt is a reply between two seconds.
+func toldAt(result string, asked, at int64) reply {
+	r := told(result, "")
+	r.asked, r.at = asked*int64(time.Second), at*int64(time.Second)
+	return r
+}
+
+// tried is a try between two seconds; at 0 it has got no reply.
+func tried(asked, replied int64) try {
+	return try{No: 1, worker: "a", asked: asked * int64(time.Second), replied: replied * int64(time.Second)}
 }
 
 var paymentTales = []paymentTale{
@@ -137,6 +153,30 @@ var paymentTales = []paymentTale{
 		replies: []reply{told(undecided, "")}, says: "a client was told that it is undecided", want: paidVerdict{payments: 1, charges: 1, paid: 1, wrong: 1},
 	},
 	{
+		name: "told that it is undecided, while a paused worker calls", rows: []Payment{isPaid}, till: Till{N: 1, Version: 3}, charges: []charge{isCharged},
+		replies: []reply{toldAt(undecided, 20, 21)}, tries: []try{tried(1, 30)}, want: paidVerdict{payments: 1, charges: 1, paid: 1},
+	},
+	{
+		name: "told that it is undecided, while a worker calls that is killed", rows: []Payment{isPaid}, till: Till{N: 1, Version: 3}, charges: []charge{isCharged},
+		replies: []reply{toldAt(undecided, 20, 21)}, tries: []try{tried(1, 0)}, faults: []fault{{Kind: kill, Subject: "a", To: int64(25 * time.Second)}},
+		want: paidVerdict{payments: 1, charges: 1, paid: 1},
+	},
+	{
+		name: "told that it is undecided when the worker is dead", rows: []Payment{isPaid}, till: Till{N: 1, Version: 3}, charges: []charge{isCharged},
+		replies: []reply{toldAt(undecided, 20, 21)}, tries: []try{tried(1, 0)}, faults: []fault{{Kind: kill, Subject: "a", To: int64(10 * time.Second)}},
+		says: "a client was told that it is undecided", want: paidVerdict{payments: 1, charges: 1, paid: 1, wrong: 1},
+	},
+	{
+		name: "told that it is undecided, and a call begins behind that", rows: []Payment{isPaid}, till: Till{N: 1, Version: 3}, charges: []charge{isCharged},
+		replies: []reply{toldAt(undecided, 20, 21)}, tries: []try{tried(1, 19), tried(21, 30)},
+		says: "a client was told that it is undecided", want: paidVerdict{payments: 1, charges: 1, paid: 1, wrong: 1},
+	},
+	{
+		name: "told that it is undecided within a lease", rows: []Payment{isPaid}, till: Till{N: 1, Version: 3}, charges: []charge{isCharged},
+		replies: []reply{toldAt(undecided, 20, 21)}, tries: []try{tried(19, 30)},
+		says: "a client was told that it is undecided", want: paidVerdict{payments: 1, charges: 1, paid: 1, wrong: 1},
+	},
+	{
 		name: "settled, and still held", rows: []Payment{isPaid}, till: Till{Held: 1, N: 1, Version: 3}, charges: []charge{isCharged},
 		says: "till 1 holds 1", want: paidVerdict{payments: 1, charges: 1, paid: 1},
 	},
@@ -151,9 +191,13 @@ func TestPayments(t *testing.T) {
 	for _, tt := range paymentTales {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.till.ID = 1
+			tries := make(map[string]try)
+			for n, one := range tt.tries {
+				tries[fmt.Sprint(n)] = one
+			}
 			r := run{
-				rows: rows{Payments: tt.rows, Tills: []Till{tt.till}}, outside: outside{Charges: tt.charges, Open: tt.open},
-				records: []*record{{worker: "a", replies: tt.replies, handed: tt.handed}}, events: tt.events,
+				faults: tt.faults, rows: rows{Payments: tt.rows, Tills: []Till{tt.till}}, outside: outside{Charges: tt.charges, Open: tt.open},
+				records: []*record{{worker: "a", replies: tt.replies, tries: tries, handed: tt.handed}}, events: tt.events,
 			}
 			rep := &report{}
 			got := (&effects{t: rep, h: read(nil, nil)}).payments(r)
@@ -168,8 +212,17 @@ func TestPayments(t *testing.T) {
 
 // TestRepliesAreRead: the journal of a worker has what its clients got.
 func TestRepliesAreRead(t *testing.T) {
-	r := recordsOf(map[string][]line{"a": {{T: 1, At: replied, Do: "a.0", Request: 1, Result: done, Answer: "paid: charge 1"}}})
-	if want := []reply{told(done, "paid: charge 1")}; !reflect.DeepEqual(r[0].replies, want) {
+	r := recordsOf(map[string][]line{"a": {
+		{T: 1, At: sought, Do: "a.0", Request: 1},
+		{T: 2, At: replied, Do: "a.0", Request: 1, Result: done, Answer: "paid: charge 1"},
+		{T: 3, At: sought, Do: "a.1", Request: 1},
+	}})
+	got := told(done, "paid: charge 1")
+	got.asked, got.at = 1, 2
+	if want := []reply{got}; !reflect.DeepEqual(r[0].replies, want) {
 		t.Errorf("replies are %+v, want %+v", r[0].replies, want)
+	}
+	if want := map[string]try{"a.0": {No: 1, worker: "a", asked: 1, replied: 2}, "a.1": {No: 1, worker: "a", asked: 3}}; !reflect.DeepEqual(r[0].tries, want) {
+		t.Errorf("tries are %+v, want %+v", r[0].tries, want)
 	}
 }

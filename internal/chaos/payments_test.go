@@ -138,6 +138,26 @@ type reply struct {
 	Name   string // of the try
 	Result string // done, duplicate, undecided, pending, busy or another
 	Answer string // if it is done or duplicate
+
+	asked, at int64 // 0 at the end
+}
+
+// A try is what a client of a worker asks for, with or without a reply.
+type try struct {
+	No      int64
+	worker  string
+	asked   int64
+	replied int64 // or its worker was killed
+}
+
+// callLease is how long nobody else calls, from before the call on.
+const callLease = callTimeout + 4*callEnd
+
+// mayBeCalling reports whether the try may have begun its call before all leases ended, and may have been
+// at work when a client was told that its payment is undecided. Then it settles what the provider has
+// answered, or stores it, as soon as its process goes on.
+func (t try) mayBeCalling(told reply) bool {
+	return t.asked > 0 && t.asked+int64(callLease) <= told.at && t.replied > told.asked
 }
 
 // Results of a payment beside those of Do.
@@ -177,6 +197,7 @@ func (w *worker) pay(ctx context.Context, t task, do string) {
 		if n > 0 {
 			linger(ctx, time.Duration(1+draws(w.seed, name).IntN(200))*time.Millisecond)
 		}
+		w.journal.write(line{At: sought, Do: name, Request: t.id})
 		r := p.pay(context.WithoutCancel(ctx), w.sideGuard, t.id, name)
 		w.journal.write(line{At: replied, Do: name, Request: r.No, Result: r.Result, Answer: r.Answer})
 		if r.settled() || r.Result == undecided || ctx.Err() != nil {

@@ -15,6 +15,7 @@ type record struct {
 	handed  []*handed
 	samples []sample
 	replies []reply
+	tries   map[string]try // by name
 
 	byDo    map[string]*call  // its last part
 	running map[string]*call  // by key: who runs a transaction that calls may share
@@ -33,7 +34,7 @@ type handed struct {
 }
 
 func newRecord(worker string) *record {
-	return &record{worker: worker, byDo: make(map[string]*call), running: make(map[string]*call), byOwner: make(map[string]*grant), byID: make(map[string]*handed)}
+	return &record{worker: worker, tries: make(map[string]try), byDo: make(map[string]*call), running: make(map[string]*call), byOwner: make(map[string]*grant), byID: make(map[string]*handed)}
 }
 
 // recordsOf reads lines that are at hand.
@@ -104,8 +105,13 @@ func (r *record) add(l line) {
 	case released:
 		g := r.byOwner[l.Owner]
 		g.released = cmp.Or(g.released, l.Result)
+	case sought:
+		r.tries[l.Do] = try{No: l.Request, worker: r.worker, asked: l.T}
 	case replied:
-		r.replies = append(r.replies, reply{No: l.Request, Name: l.Do, Result: l.Result, Answer: l.Answer})
+		got := r.tries[l.Do] // of an older build there is none
+		got.No, got.replied = l.Request, l.T
+		r.tries[l.Do] = got
+		r.replies = append(r.replies, reply{No: l.Request, Name: l.Do, Result: l.Result, Answer: l.Answer, asked: got.asked, at: l.T})
 	case sampled:
 		l.Sample.at, l.Sample.ops = l.T, float64(len(r.calls))
 		r.samples = append(r.samples, *l.Sample)
