@@ -21,6 +21,7 @@ type result struct {
 
 	last bool  // the courier has ended
 	rest []row // that it has not tried
+	old  bool  // the rest is to be read again
 }
 
 // A courier sends rows of one key, in their order.
@@ -38,8 +39,9 @@ var errExited = errors.New("relay: the call has ended its goroutine, by runtime.
 // carry sends rows until one is not accepted.
 func (c courier) carry(ctx context.Context, rows []row, term int64) {
 	for n, r := range rows {
-		if c.closing.Err() != nil || !c.lanes.sends(r.lane, term) {
-			c.results <- result{row: r, last: true, rest: rows[n:]}
+		old := c.old(r)
+		if c.closing.Err() != nil || !c.lanes.sends(r.lane, term) || old {
+			c.results <- result{row: r, last: true, rest: rows[n:], old: old}
 			return
 		}
 		if !c.try(ctx, r, rows[n+1:]) {
@@ -61,6 +63,16 @@ func (c courier) try(ctx context.Context, r row, rest []row) bool {
 	return res.err == nil && len(rest) > 0
 }
 
+// old reports whether a row may be behind Until by the wall clock alone. The host may have been suspended,
+// or the clock may have been set: the clock of the database, which decides that, is to be read again.
+func (c courier) old(r row) bool {
+	route, ok := routeOf(c.routes, r.msg.Topic)
+	return ok && !late(route, r.age+time.Since(r.read)) && late(route, r.age+c.lanes.clock.Since(r.read))
+}
+
+// late reports whether a message of an age may not be sent any more.
+func late(route Route, age time.Duration) bool { return route.Until > 0 && age >= route.Until }
+
 func (c courier) send(ctx context.Context, r row) error {
 	if r.bad != nil {
 		return r.bad
@@ -69,7 +81,7 @@ func (c courier) send(ctx context.Context, r row) error {
 	if !ok {
 		return errNoRoute
 	}
-	if age := r.age + c.lanes.clock.Since(r.read); route.Until > 0 && age >= route.Until {
+	if late(route, r.age+time.Since(r.read)) {
 		return fmt.Errorf("%w: it was not accepted within %v", errLate, route.Until)
 	}
 	defer c.watch(r, route.Timeout)()

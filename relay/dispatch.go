@@ -73,6 +73,9 @@ func (l *loop) handle(r result) {
 	if r.last {
 		l.end(q, rest)
 	}
+	if r.old {
+		l.window.drop(q)
+	}
 }
 
 // end puts the rest of a courier's rows before those that were read since.

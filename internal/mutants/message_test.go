@@ -177,8 +177,8 @@ var messageMutants = []mutant{
 		name:  "message-of-a-suspended-host",
 		loses: "A relay whose host was suspended behind Until calls a provider that has forgotten the id.",
 		file:  "relay/courier.go",
-		old:   `r.age + c.lanes.clock.Since(r.read)`,
-		new:   `r.age + time.Since(r.read)`,
+		old:   `r.age+c.lanes.clock.Since(r.read)`,
+		new:   `r.age+time.Since(r.read)`,
 		tests: "relay TestSuspendedHost",
 	},
 	{
