@@ -52,16 +52,29 @@ func (r *reporter) trace(ctx context.Context) (t notify.Trace) {
 // what can't be handed over is logged whole.
 func (r *reporter) publish(ctx context.Context, ev notify.Event) { _ = r.handOver(ctx, ev) }
 
-// handOver is publish for an event that can be published again: it reports whether it was handed over.
+// handOver is publish for an event that can be published again: it reports whether it was handed over. A
+// process that was paused meanwhile, as one that loses its lock often is, tries once more: its time
+// has passed without a try. The event's id makes it one event.
 func (r *reporter) handOver(ctx context.Context, ev notify.Event) bool {
 	r.metrics.events.WithLabelValues(string(ev.Verdict)).Inc()
-	ctx, cancel := detached(ctx, r.cfg.EndTimeout)
-	defer cancel()
-	err := r.cfg.Publisher.Publish(ctx, ev)
+	begun := time.Now()
+	err := r.try(ctx, ev)
+	if err != nil && time.Since(begun) > r.cfg.EndTimeout+pausedFor {
+		err = r.try(ctx, ev)
+	}
 	if err != nil {
 		r.cfg.Logger.Error("publish event", "event", ev, "error", err)
 	}
 	return err == nil
+}
+
+// pausedFor is how much longer than it may a Publisher takes only if the process has been paused.
+const pausedFor = time.Second
+
+func (r *reporter) try(ctx context.Context, ev notify.Event) error {
+	ctx, cancel := detached(ctx, r.cfg.EndTimeout)
+	defer cancel()
+	return r.cfg.Publisher.Publish(ctx, ev)
 }
 
 // publishLater is publish in a goroutine that no caller has.

@@ -592,4 +592,12 @@ var verdictMutants = []mutant{
 		new:   `	f.relation = notify.HolderSelf`,
 		tests: "guard TestLostSwallowed TestOverlapOfInserts",
 	},
+	{
+		name:  "paused-and-published-once",
+		loses: "The event of a process that was paused while it published is lost.",
+		file:  "guard/report.go",
+		old:   `err != nil && time.Since(begun) >`,
+		new:   `err != nil && time.Since(begun) < 0*`,
+		tests: "guard TestPausedWhilePublishing",
+	},
 }
