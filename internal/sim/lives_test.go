@@ -249,10 +249,15 @@ const outcomeTime = 5 * time.Second
 // the database can't be asked. Past the lease of a call's reservation another attempt may have the
 // request, which was taken over or reserved anew.
 func (w *world) checkResolved(o *op) {
-	if !errors.Is(o.err, guard.ErrUnknown) || !o.work.serves || len(o.attempts) == 0 || o.breaks > 1 {
+	var last *attempt // that was to be committed; those that look for its outcome follow
+	for _, a := range o.attempts {
+		if a.sent && a.wrote > 0 {
+			last = a
+		}
+	}
+	if !errors.Is(o.err, guard.ErrUnknown) || !o.work.serves || last == nil || o.breaks > 1 {
 		return
 	}
-	last := o.attempts[len(o.attempts)-1]
 	passed := o.work.calls && o.returned.Sub(last.at) >= callTimeout+4*outcomeTime && w.contended(o)
 	if o.returned.Sub(last.endedAt) < outcomeTime && !passed {
 		w.problem("S7: %s (%s) does not know whether it was committed", o, o.work.name)
