@@ -279,9 +279,13 @@ func TestGroupUndoesNoHalf(t *testing.T) {
 }
 
 // wantRefusal wants the error of a COMMIT that was refused with such a number.
+// wantRefusal: the group has refused a COMMIT with a number. A session that is looked at before that may already
+// have lost the savepoint of a transaction that InnoDB has rolled back: 1030 in place of 1180.
 func wantRefusal(t *testing.T, number uint16, err error) {
 	t.Helper()
-	if e, ok := errors.AsType[*mysql.MySQLError](err); !ok || e.Number != number || errors.Is(err, guard.ErrUnknown) {
+	e, ok := errors.AsType[*mysql.MySQLError](err)
+	refused := ok && (e.Number == number || number == 1180 && e.Number == 1030)
+	if !refused || errors.Is(err, guard.ErrUnknown) {
 		t.Errorf("error is %v, want a COMMIT that was refused with %d", err, number)
 	}
 }
