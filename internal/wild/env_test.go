@@ -102,6 +102,9 @@ func newEnv(t *testing.T, database string, open func(...gorm.Option) *gorm.DB, o
 	e := &env{t: t, database: database, open: open, db: open(opts...)}
 	e.Guard = guardtest.New(t, e.db)
 	e.peer = e.Peer(t, open(opts...))
+	if database == "mysql" && testdb.SnapshotIsolation(t, e.db) { // make test ON=mariadb11
+		e.database = "mariadb11"
+	}
 	return e
 }
 
