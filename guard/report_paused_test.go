@@ -23,7 +23,7 @@ func (p *pausing) Publish(ctx context.Context, ev notify.Event) error {
 		return nil
 	}
 	<-ctx.Done()
-	time.Sleep(p.each[p.calls-1])
+	<-time.After(p.each[p.calls-1])
 	return ctx.Err()
 }
 
