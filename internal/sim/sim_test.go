@@ -118,7 +118,7 @@ func explore(t *testing.T, from, every uint64, limit time.Duration) summary {
 			s.Faults[fault] += n
 		}
 		if len(r.problems) > 0 {
-			s.Violation = shrink(t, r, patience()).report()
+			s.Violation = shrink(t, r, patience()).report(t.Name())
 			break
 		}
 	}
@@ -217,7 +217,7 @@ func tellOne(t *testing.T, seed uint64) {
 	p := newPlan(seed)
 	r := simulate(t, p, newDice(p))
 	if len(r.problems) > 0 {
-		t.Fatal(shrink(t, r, patience()).report())
+		t.Fatal(shrink(t, r, patience()).report(t.Name()))
 	}
 	t.Log("\n" + r.plan.String() + "\n" + r.text())
 }
@@ -255,7 +255,7 @@ func TestCrews(t *testing.T) {
 			p.work[0] = append(p.work[0], p.work[0]...)
 		}
 		if r := simulate(t, p, newDice(p)); len(r.problems) > 0 {
-			t.Fatal(shrink(t, r, patience()).report())
+			t.Fatal(shrink(t, r, patience()).report(t.Name()))
 		}
 	}
 }
@@ -275,7 +275,7 @@ func TestRequests(t *testing.T) {
 		}
 		p.outbox, p.also, p.purges, p.faults = false, nil, seed%3 == 0, 5
 		if r := simulate(t, p, newDice(p)); len(r.problems) > 0 {
-			t.Fatal(shrink(t, r, patience()).report())
+			t.Fatal(shrink(t, r, patience()).report(t.Name()))
 		}
 	}
 }
@@ -297,7 +297,7 @@ func TestCalls(t *testing.T) {
 		}
 		p.until, p.outbox, p.also, p.purges, p.faults = untils[seed%2], false, nil, seed%3 == 0, 5
 		if r := simulate(t, p, newDice(p)); len(r.problems) > 0 {
-			t.Fatal(shrink(t, r, patience()).report())
+			t.Fatal(shrink(t, r, patience()).report(t.Name()))
 		}
 	}
 }
@@ -311,7 +311,7 @@ func TestMessages(t *testing.T) {
 		p.outbox, p.also, p.relays = false, nil, 0
 		p.allSend(r, theme)
 		if r := simulate(t, p, newDice(p)); len(r.problems) > 0 {
-			t.Fatal(shrink(t, r, patience()).report())
+			t.Fatal(shrink(t, r, patience()).report(t.Name()))
 		}
 	}
 }
@@ -345,7 +345,7 @@ func TestRelays(t *testing.T) {
 		p.allSend(r, theme)
 		p.mails()
 		if r := simulate(t, p, newDice(p)); len(r.problems) > 0 {
-			t.Fatal(shrink(t, r, patience()).report())
+			t.Fatal(shrink(t, r, patience()).report(t.Name()))
 		}
 	}
 }
@@ -363,7 +363,7 @@ func TestRest(t *testing.T) {
 		}
 		p.calm, p.lasting = 5+int(seed%97), lasting(seed%uint64(noProcess+1))
 		if r := simulate(t, p, newDice(p)); len(r.problems) > 0 {
-			t.Fatal(shrink(t, r, patience()).report())
+			t.Fatal(shrink(t, r, patience()).report(t.Name()))
 		}
 	}
 }

@@ -21,8 +21,9 @@ func (r result) text() string {
 	})
 }
 
-// report is what a person reads of a violation.
-func (r result) report() string {
+// report is what a person reads of a violation that a test has found, by name. TestSim draws its plans by the
+// seed alone, and each of the others from a loop of its own.
+func (r result) report(test string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d breaks what is promised:\n", r.plan.seed)
 	for _, p := range r.problems {
@@ -30,7 +31,11 @@ func (r result) report() string {
 	}
 	fmt.Fprintf(&b, "%s\n", r.plan)
 	fmt.Fprintf(&b, "step      time  what\n%s\n", r.text())
-	fmt.Fprintf(&b, "again: make sim SEED=%d\n", r.plan.seed)
+	again := fmt.Sprintf("make sim SEED=%d", r.plan.seed)
+	if test != "TestSim" {
+		again = "make test PKG=./internal/sim RUN=" + test
+	}
+	fmt.Fprintf(&b, "again: %s\n", again)
 	return b.String()
 }
 
