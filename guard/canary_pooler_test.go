@@ -82,7 +82,7 @@ func TestPoolerCanary(t *testing.T) {
 	e.wantNoEvent()
 
 	for _, setting := range []string{"synchronous_commit = off", "wal_writer_delay = '10s'"} {
-		wantNil(t, e.db.Exec("ALTER SYSTEM SET "+setting).Error)
+		testwait.Until(t, "no connection is of the server that was killed", func() bool { return e.db.Exec("ALTER SYSTEM SET "+setting).Error == nil })
 	}
 	wantNil(t, e.db.Exec("SELECT pg_reload_conf()").Error)
 	testwait.Until(t, "commits are not awaited", func() bool {
