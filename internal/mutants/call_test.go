@@ -28,7 +28,7 @@ var callMutants = []mutant{
 	{
 		name:  "call-behind-until",
 		loses: "A provider that has forgotten the id charges twice.",
-		file:  "guard/callout_run.go",
+		file:  "guard/callout_look.go",
 		old:   `	case s.Until <= 0:`,
 		new:   `	case s.Until <= 0 && s.Lease > 0:`,
 		tests: "guard TestUndecided",
@@ -44,7 +44,7 @@ var callMutants = []mutant{
 	{
 		name:  "call-taken-over-by-all",
 		loses: "All who come at once for a request whose process has died call.",
-		file:  "guard/callout_run.go",
+		file:  "guard/callout_look.go",
 		old:   `	case errors.Is(err, pending.ErrTaken):`,
 		new:   `	case errors.Is(err, pending.ErrTaken) && s.Tries < 0:`,
 		tests: "guard TestOneTakesOver",
@@ -66,7 +66,7 @@ var callMutants = []mutant{
 	{
 		name:  "call-with-another-content",
 		loses: "A repeat with another amount is sent with the id of the first.",
-		file:  "guard/callout_run.go",
+		file:  "guard/callout_look.go",
 		old:   `	case string(s.Print) != string(o.request.Print.Bytes()):`,
 		new:   `	case len(s.Print) == 0:`,
 		tests: "guard TestCallIsRepeated",
@@ -162,7 +162,7 @@ var callMutants = []mutant{
 	{
 		name:  "call-is-never-undecided",
 		loses: "Callers are told to repeat a request for ever whose outcome only a person can find out.",
-		file:  "guard/callout_run.go",
+		file:  "guard/callout_look.go",
 		old:   `		return nil, &PendingError{Undecided: true}`,
 		new:   `		return nil, o.claiming().busy(errLate)`,
 		tests: "internal/sim TestCalls",
