@@ -9,6 +9,7 @@ import (
 	"github.com/belaygo/belay/internal/claim"
 	"github.com/belaygo/belay/internal/fail"
 	"github.com/belaygo/belay/internal/pending"
+	"github.com/belaygo/belay/internal/requestkey"
 	"github.com/belaygo/belay/internal/rowversion"
 )
 
@@ -81,5 +82,5 @@ func (o *callout) replay(record *claim.Record) (*answering, error) {
 }
 
 func (o *callout) claiming() *claiming {
-	return &claiming{records: o.guard.records(), request: o.request, sum: [32]byte(o.sum), key: o.request.Key()}
+	return &claiming{records: o.guard.records(), request: o.request, sum: [32]byte(o.sum), key: requestkey.OfSum(o.name, [32]byte(o.sum))}
 }

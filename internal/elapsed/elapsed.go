@@ -14,8 +14,9 @@
 //	a hypervisor has stopped both clocks | too short | too short | too short, until the wall clock is set
 //
 // Too long is safe: a request stays pending and is repeated, a lane is renewed before it is used again,
-// and a message is read again, with its age by the database's clock, before it is a dead letter. The last two rows are not covered, so a virtual machine has to get the right time when it goes
-// on. Leases are granted, taken over and ended by the database's clock alone.
+// and a message is read again, with its age by the database's clock, before it is a dead letter. The
+// last two rows are not covered, so a virtual machine has to get the right time when it goes on.
+// Leases are granted, taken over and ended by the database's clock alone.
 package elapsed
 
 import (
