@@ -44,6 +44,11 @@ func benchOn(b *testing.B, f func(b *testing.B, db *gorm.DB, to relay.Publisher)
 				} else {
 					db = testdb.OpenPostgres(b, teststack.Postgres(b))
 				}
+				pool, err := db.DB()
+				if err != nil {
+					b.Fatal(err)
+				}
+				pool.SetMaxIdleConns(32) // two by default: the writers would connect for each message
 				f(b, migrated(b, db), wayOut(b, way))
 			})
 		}
