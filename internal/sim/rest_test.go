@@ -33,7 +33,7 @@ func (l lasting) String() string {
 func (w *world) calmDown() {
 	w.settleDown()
 	for len(w.ghosts) > 0 {
-		w.haunt(w.ghosts[0].label())
+		w.exorcise()
 		w.tick()
 	}
 	if w.lagging {
