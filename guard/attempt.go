@@ -60,7 +60,20 @@ func (s *series) begin(ctx context.Context) error {
 			s.memory.Forget(key)
 		}
 	}
-	tx, err := dbtx.Begin(ctx, s.db, dbtx.Options{
+	tx, err := s.open(ctx)
+	if err != nil {
+		return err
+	}
+	s.tx = tx
+	s.canary.see(tx.Server())
+	return s.plan.protect(tx)
+}
+
+// open waits for a connection and begins a transaction.
+func (s *series) open(ctx context.Context) (*dbtx.Tx, error) {
+	s.gate.begin()
+	defer s.gate.begun()
+	return dbtx.Begin(ctx, s.db, dbtx.Options{
 		Alive:        s.held.alive,
 		Held:         s.held.confirm,
 		BeginTimeout: s.held.ttl() / 2,
@@ -72,12 +85,6 @@ func (s *series) begin(ctx context.Context) error {
 		SQL:          s.sql,
 		Logger:       s.cfg.Logger,
 	})
-	if err != nil {
-		return err
-	}
-	s.tx = tx
-	s.canary.see(tx.Server())
-	return s.plan.protect(tx)
 }
 
 // conclude ends the transaction after op and finds out what happened.

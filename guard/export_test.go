@@ -85,3 +85,12 @@ func (g *Guard) Kept() int {
 	defer g.canary.mu.Unlock()
 	return len(g.canary.claims)
 }
+
+// PassAfter sets for how long an operation waits at most for the pool before its locks.
+func (g *Guard) PassAfter(d time.Duration) { g.gate.longest = d }
+
+// AtGate returns how many operations wait so.
+func (g *Guard) AtGate() int { return int(g.gate.queued.Load()) }
+
+// Begins returns how many transactions wait for a connection, or for the answer to BEGIN.
+func (g *Guard) Begins() int { return int(g.gate.begins.Load()) }

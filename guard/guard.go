@@ -28,6 +28,7 @@ type Guard struct {
 	layer    *firstLayer
 	crews    *crews
 	canary   *canary
+	gate     *gate
 	calls    *undecided
 	metrics  *metrics
 	clock    elapsed.Clock
@@ -76,6 +77,7 @@ func New(db *gorm.DB, locker *lock.Locker, cfg Config) (*Guard, error) {
 			metrics:  m,
 		},
 		canary:  newCanary(ctx, db, r, running),
+		gate:    newGate(db),
 		crews:   &crews{turnTime: turnTime, folding: folding{db: db}},
 		metrics: m,
 		halt:    halt,
@@ -130,6 +132,7 @@ func (g *Guard) Describe(ch chan<- *prometheus.Desc) {
 		c.Describe(ch)
 	}
 	ch <- g.metrics.outages
+	ch <- g.metrics.queued
 }
 
 // Collect implements prometheus.Collector.
@@ -138,4 +141,5 @@ func (g *Guard) Collect(ch chan<- prometheus.Metric) {
 		c.Collect(ch)
 	}
 	ch <- prometheus.MustNewConstMetric(g.metrics.outages, prometheus.GaugeValue, float64(g.layer.outages.n.Load()))
+	ch <- prometheus.MustNewConstMetric(g.metrics.queued, prometheus.GaugeValue, float64(g.gate.queued.Load()))
 }

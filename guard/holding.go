@@ -106,6 +106,7 @@ func (h *holding) release(err error) error {
 func (h *holding) leave() {
 	r := h.run
 	defer r.keys.leave(h.outcome)
+	defer r.series.gate.admit()
 	if !r.finished {
 		_ = h.release(errPanicked)
 	}

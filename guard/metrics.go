@@ -25,6 +25,7 @@ type metrics struct {
 	combined   *prometheus.CounterVec
 	calls      *prometheus.CounterVec
 	outages    *prometheus.Desc
+	queued     *prometheus.Desc
 	backlog    *backlog // with Config.Calls, else nil
 
 	logged sync.Map // tables whose uncovered writes have been logged
@@ -77,6 +78,7 @@ func newMetrics(name string) *metrics {
 		combined: prometheus.NewCounterVec(counter("combined_total", "Ended calls with Combine, by what became of them."), []string{"result"}),
 		calls:    prometheus.NewCounterVec(counter("calls_total", "Ended runs of a Call, by what became of them."), []string{"result"}),
 		outages:  prometheus.NewDesc("belay_guard_degraded", "Places where operations run without the lock now.", nil, labels),
+		queued:   prometheus.NewDesc("belay_guard_queued", "Operations that wait for the pool of connections before they take their locks.", nil, labels),
 	}
 	for _, r := range results {
 		m.outcomes.WithLabelValues(string(r))

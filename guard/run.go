@@ -38,8 +38,18 @@ func (r *run) enter() (err error) {
 	ctx := r.turn.begin(r.ctx)
 	err = errPanicked
 	defer func() { r.turn.over(err) }()
+	r.pass(ctx)
 	err = r.acquire(ctx)
 	return err
+}
+
+// pass waits while the pool of connections is exhausted, which is no wait for a key. A transaction of
+// a Call has its locks.
+func (r *run) pass(ctx context.Context) {
+	if r.outer == nil {
+		plan := r.keys.plan
+		plan.until = plan.until.Add(r.series.gate.pass(ctx))
+	}
 }
 
 func (r *run) acquire(ctx context.Context) error {
@@ -83,6 +93,7 @@ func (r *run) marked() error {
 func (r *run) leave() {
 	last := r.series.last
 	defer r.keys.leave(last.outcome)
+	defer r.series.gate.admit() // it may not have come so far as to begin a transaction
 	if !r.finished {
 		_ = r.finish(last)
 		return

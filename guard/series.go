@@ -22,6 +22,7 @@ type series struct {
 	held    held
 	claims  claims
 	canary  *canary
+	gate    *gate
 	budget  budget
 
 	memory  dbtx.Memory // what the attempts saw first of the rows

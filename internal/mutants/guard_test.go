@@ -2,6 +2,22 @@ package mutants
 
 var guardMutants = []mutant{
 	{
+		name:  "locks-before-the-pool",
+		loses: "While the pool is exhausted, each operation that waits for a connection keeps others from its key.",
+		file:  "guard/run.go",
+		old:   `	if r.outer == nil {`,
+		new:   `	if false {`,
+		tests: "guard TestExhaustedPoolHoldsNoKey",
+	},
+	{
+		name:  "refused-lets-nobody-pass",
+		loses: "Operations wait for an idle pool, behind others that have got no lock.",
+		file:  "guard/run.go",
+		old: `	defer r.series.gate.admit() // it may not have come so far as to begin a transaction
+`,
+		tests: "guard TestGateLetsPass",
+	},
+	{
 		name:  "release-before-verdict",
 		loses: "Each repeat is reported as a lock failure.",
 		file:  "guard/attempt.go",
