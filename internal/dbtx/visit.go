@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"time"
 
 	"gorm.io/gorm"
 
@@ -65,13 +66,15 @@ func Visit(ctx context.Context, db *gorm.DB, f func(v *Visitor) error) error {
 // Server returns the server that is visited.
 func (v *Visitor) Server() Server { return serverOf(v.session) }
 
-// Follows reports whether the server is another one than then, or has been restarted since then was
-// read.
+// Follows reports whether the server is another one than then, or may have been restarted since then
+// was read: MySQL and MariaDB count in seconds.
 func (v *Visitor) Follows(ctx context.Context, then Server) (bool, error) {
 	if !v.Server().Is(then) {
 		return true, nil
 	}
-	return v.dialect.Restarted(ctx, v.conn, then.session(), v.session)
+	s := then.session()
+	s.Read = s.Read.Add(-2 * time.Second) // a restart that may have been just before counts, too
+	return v.dialect.Restarted(ctx, v.conn, s, v.session)
 }
 
 // Read runs f in a transaction that sees all that the server's cluster has committed by now, and
