@@ -226,13 +226,13 @@ func (w *world) checkRepeat(o *op) {
 // checkConflict is S8: nobody is told of a business conflict who has none. All write their
 // rows under the keys that protect them: whoever is refused repeats something, or may ask
 // again. What a row was before can't be told if the connection breaks. A request that was purged
-// is served anew, and meets its own row.
+// is served anew, and meets its own row: ErrExists, or the conflict if no key names the row.
 func (w *world) checkConflict(o *op) {
 	conflict, met := errors.AsType[*dbguard.ConflictError](o.err)
 	if !met || guard.ResultOf(o.err) != "conflict" || o.work.bare || o.work.meets || o.broke() > 0 && !conflict.Evidence.Changed {
 		return
 	}
-	if errors.Is(o.err, guard.ErrExists) && w.servedBeforeAPurge(o) {
+	if (errors.Is(o.err, guard.ErrExists) || o.work.keyed) && w.servedBeforeAPurge(o) {
 		return
 	}
 	w.problem("S8: %s (%s) is told of a business conflict, and has none: %v", o, o.work.name, o.err)
