@@ -85,6 +85,7 @@ func Cases(list string) ([]Case, error) {
 	for _, c := range []int{1, 64, 500} {
 		add(c, 1, bareInsert, doInsert, onceInsert)
 	}
+	add(2000, 1, bareInsert, doInsert) // with a small pool: overload
 	for _, c := range []int{64, 500} {
 		add(c, 1, indexHalf, doHalf)
 	}
