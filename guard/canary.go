@@ -185,9 +185,7 @@ func (c *canary) rest() time.Duration {
 // look looks for the claims that another server has committed, or the same one before it was
 // restarted. It reports those that are missing in two looks.
 func (c *canary) look() error {
-	c.mu.Lock()
-	c.looked = time.Now()
-	c.mu.Unlock()
+	c.gather()
 	missing, _, err := c.find(c.sought)
 	if err != nil || len(missing) == 0 {
 		return err
@@ -202,6 +200,14 @@ func (c *canary) look() error {
 	c.strike(missing)
 	c.report(missing, now)
 	return nil
+}
+
+// gather adds what was committed while the look was due: the server may have lost that, too.
+func (c *canary) gather() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.looked = time.Now()
+	c.sought = union(c.sought, c.recent())
 }
 
 // union returns claims without those that are there twice.

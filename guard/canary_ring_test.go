@@ -79,6 +79,21 @@ func TestCanaryStrikesOnce(t *testing.T) {
 	}
 }
 
+// TestCanaryGathers: claims that are committed while a look is due are looked for with the others, so
+// that one loss is one event.
+func TestCanaryGathers(t *testing.T) {
+	c := aCanary()
+	c.looking = true // by this test
+	c.add(kept{at: 1}, dbtx.Server{Name: "former"})
+	c.see(dbtx.Server{Name: "next"})
+	c.begin(0)
+	c.add(kept{at: 2}, dbtx.Server{Name: "next"})
+	c.gather()
+	if len(c.sought) != 2 {
+		t.Errorf("%d claims are looked for, want 2", len(c.sought))
+	}
+}
+
 // TestCanaryForgetsServers: claims of any number of servers share a few.
 func TestCanaryForgetsServers(t *testing.T) {
 	c := aCanary()

@@ -224,6 +224,14 @@ var onceMutants = []mutant{
 		tests: "guard TestLostCrew",
 	},
 	{
+		name:  "loss-in-two-events",
+		loses: "A restored backup pages people twice.",
+		file:  "guard/canary.go",
+		old:   `	c.sought = union(c.sought, c.recent())`,
+		new:   `	_ = union`,
+		tests: "guard TestCanaryGathers",
+	},
+	{
 		name:  "lost-commits-are-reported-twice",
 		loses: "A second failover reports what the first one has lost.",
 		file:  "guard/canary.go",
