@@ -71,7 +71,7 @@ func (s *series) begin(ctx context.Context) error {
 
 // open waits for a connection and begins a transaction.
 func (s *series) open(ctx context.Context) (*dbtx.Tx, error) {
-	s.gate.begin()
+	s.gate.begin(s.pass)
 	defer s.gate.begun()
 	return dbtx.Begin(ctx, s.db, dbtx.Options{
 		Alive:        s.held.alive,

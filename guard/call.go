@@ -113,7 +113,7 @@ func (c *call) op() Op {
 // run returns a run of the call.
 func (c *call) run() *run {
 	g := c.guard
-	r := &run{ctx: c.ctx, reporter: g.reporter, turn: &c.turn, request: c.request, reserves: c.reserves != nil, outer: c.outer,
+	r := &run{ctx: c.ctx, reporter: g.reporter, turn: &c.turn, request: c.request, reserves: c.reserves != nil, inside: c.inside, outer: c.outer,
 		keys:   keySet{layer: g.layer, ctx: c.ctx, outer: c.outer},
 		series: series{db: g.db, sql: g.sql, cfg: &g.cfg, metrics: g.metrics, ctx: c.ctx, plan: &c.plan, canary: g.canary, gate: g.gate, claims: noClaims{}, budget: budget{work: c.retries}},
 	}

@@ -2,6 +2,7 @@ package guard_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -63,6 +64,7 @@ func TestExhaustedPoolHoldsNoKey(t *testing.T) {
 func TestGateLetsPass(t *testing.T) {
 	t.Parallel()
 	each(t, func(e *env) {
+		e.KeepPlaces(time.Hour)
 		free, wait := e.exhaust()
 		defer wait()
 		ctx, cancel := context.WithCancel(bg)
@@ -88,6 +90,47 @@ func TestGateLetsPass(t *testing.T) {
 		close(end)
 		wantNil(t, <-last)
 		e.wantNoEvent()
+	})
+}
+
+// TestHotKeyLetsPass: operations that wait for a key keep nobody from the pool.
+func TestHotKeyLetsPass(t *testing.T) {
+	t.Parallel()
+	each(t, func(e *env) {
+		free, wait := e.exhaust()
+		defer wait()
+		held := e.hold("hot")
+		ctx, cancel := context.WithCancel(bg)
+		const callers = 5
+		var hot sync.WaitGroup
+		defer hot.Wait()
+		defer func() { cancel(); wantNil(t, held.Release(bg)) }()
+		for range callers {
+			hot.Go(func() { wantIs(t, e.Do(ctx, "hot", e.never(), guard.Wait(time.Hour)), context.Canceled) })
+		}
+		e.awaitQueued(callers)
+		calm := make(chan error, 1)
+		go func() { calm <- e.Apply(ctx, "calm", guard.Insert(&Order{No: "calm"})) }()
+		e.awaitQueued(callers + 1)
+		free()
+		testwait.Until(t, "the calm one is done", func() bool { return len(calm) == 1 })
+		wantNil(t, <-calm)
+	})
+}
+
+// TestHolderDoesNotWait: an operation whose context has the lock does not wait with it.
+func TestHolderDoesNotWait(t *testing.T) {
+	t.Parallel()
+	each(t, func(e *env) {
+		free, wait := e.exhaust()
+		lease, err := e.Acquire(bg, "k")
+		wantNil(t, err)
+		done := make(chan error, 1)
+		go func() { done <- e.Apply(lease.Context(), "k", guard.Insert(&Order{No: "k"})) }()
+		testwait.Until(t, "it begins", func() bool { return e.Begins() == 3 })
+		free()
+		wait()
+		wantNil(t, errors.Join(<-done, lease.Release(bg)))
 	})
 }
 

@@ -1,9 +1,11 @@
 package guard
 
 import (
+	"context"
 	"time"
 
 	"github.com/belaygo/belay/internal/dbtx"
+	"github.com/belaygo/belay/lock"
 )
 
 // Queued returns how many callers wait to share a transaction under key, apart from the
@@ -88,6 +90,14 @@ func (g *Guard) Kept() int {
 
 // PassAfter sets for how long an operation waits at most for the pool before its locks.
 func (g *Guard) PassAfter(d time.Duration) { g.gate.longest = d }
+
+// Acquire acquires the lock on key from the Locker of the Guard.
+func (g *Guard) Acquire(ctx context.Context, key string) (*lock.Lease, error) {
+	return g.layer.locker.Acquire(ctx, key)
+}
+
+// KeepPlaces sets for how long an operation counts that has waited so, and waits for its locks.
+func (g *Guard) KeepPlaces(d time.Duration) { g.gate.onTheWay = d }
 
 // AtGate returns how many operations wait so.
 func (g *Guard) AtGate() int { return int(g.gate.queued.Load()) }

@@ -106,7 +106,7 @@ func (h *holding) release(err error) error {
 func (h *holding) leave() {
 	r := h.run
 	defer r.keys.leave(h.outcome)
-	defer r.series.gate.admit()
+	defer r.series.pass.use()
 	if !r.finished {
 		_ = h.release(errPanicked)
 	}

@@ -18,6 +18,7 @@ type run struct {
 	series   series
 	request  *claiming // that it serves, nil if there is none
 	reserves bool      // it is transaction 1 of a Call
+	inside   bool      // it is a transaction of a Call
 	outer    *keySet   // of the Call that the run is a part of, nil if that holds nothing for it
 	count    int       // how many calls' changes the transaction makes, if there are several
 	finished bool      // the end of the last attempt is being reported, or has been
@@ -38,18 +39,24 @@ func (r *run) enter() (err error) {
 	ctx := r.turn.begin(r.ctx)
 	err = errPanicked
 	defer func() { r.turn.over(err) }()
-	r.pass(ctx)
+	if err = r.pass(ctx); err != nil {
+		return r.finish(ending{err: err, outcome: notify.OutcomeRolledBack})
+	}
 	err = r.acquire(ctx)
 	return err
 }
 
-// pass waits while the pool of connections is exhausted, which is no wait for a key. A transaction of
-// a Call has its locks.
-func (r *run) pass(ctx context.Context) {
-	if r.outer == nil {
-		plan := r.keys.plan
-		plan.until = plan.until.Add(r.series.gate.pass(ctx))
+// pass waits while the pool of connections is exhausted, which is no wait for a key. A call that holds a
+// lock does not wait, nor does a transaction of a Call.
+func (r *run) pass(ctx context.Context) error {
+	g, p := r.series.gate, r.keys.plan
+	if g.open() || r.inside || r.keys.layer.locker.Holds(ctx, p.main) {
+		return nil
 	}
+	pass, waited, err := g.enter(ctx)
+	r.series.pass = pass
+	p.until = p.until.Add(waited)
+	return err
 }
 
 func (r *run) acquire(ctx context.Context) error {
@@ -93,7 +100,7 @@ func (r *run) marked() error {
 func (r *run) leave() {
 	last := r.series.last
 	defer r.keys.leave(last.outcome)
-	defer r.series.gate.admit() // it may not have come so far as to begin a transaction
+	defer r.series.pass.use() // it may not have come so far as to begin a transaction
 	if !r.finished {
 		_ = r.finish(last)
 		return

@@ -23,6 +23,7 @@ type series struct {
 	claims  claims
 	canary  *canary
 	gate    *gate
+	pass    *pass // nil if the call has not waited there
 	budget  budget
 
 	memory  dbtx.Memory // what the attempts saw first of the rows

@@ -5,15 +5,23 @@ var guardMutants = []mutant{
 		name:  "locks-before-the-pool",
 		loses: "While the pool is exhausted, each operation that waits for a connection keeps others from its key.",
 		file:  "guard/run.go",
-		old:   `	if r.outer == nil {`,
-		new:   `	if false {`,
+		old:   `	if g.open() || r.inside ||`,
+		new:   `	if true || r.inside ||`,
 		tests: "guard TestExhaustedPoolHoldsNoKey",
+	},
+	{
+		name:  "hot-key-keeps-the-pool",
+		loses: "Operations wait for an idle pool, behind others that wait for a hot key.",
+		file:  "guard/gate.go",
+		old:   `time.AfterFunc(g.onTheWay, p.use)`,
+		new:   `time.AfterFunc(time.Hour, p.use)`,
+		tests: "guard TestGateForgetsWhoWaits TestHotKeyLetsPass",
 	},
 	{
 		name:  "refused-lets-nobody-pass",
 		loses: "Operations wait for an idle pool, behind others that have got no lock.",
 		file:  "guard/run.go",
-		old: `	defer r.series.gate.admit() // it may not have come so far as to begin a transaction
+		old: `	defer r.series.pass.use() // it may not have come so far as to begin a transaction
 `,
 		tests: "guard TestGateLetsPass",
 	},
