@@ -84,12 +84,19 @@ func (h *history) asked(o *op, r lockengine.Request) {
 	defer h.w.mu.Unlock()
 	rank := func(key string) string { return strings.TrimPrefix(key, o.lock()) } // its request's comes first
 	for _, owner := range o.owners {
-		if g := h.grants[owner]; rank(g.key) > rank(r.Key) && g.from > 0 && g.until == 0 && g.regained == 0 && o.cut == nil && !h.w.gate.isDead(o.process) {
+		if g := h.grants[owner]; rank(g.key) > rank(r.Key) && g.from > 0 && g.until == 0 && g.regained == 0 && o.cut == nil && !h.w.gate.isDead(o.process) && !h.handedOn(o, g.key) {
 			h.w.problem("S1: %s asks for %q, and has %q", o, r.Key, g.key)
 		}
 	}
 	h.grants[r.Owner] = &grant{owner: r.Owner, key: r.Key, process: o.process, asked: time.Now()}
 	o.owners = append(o.owners, r.Owner)
+}
+
+// handedOn reports whether o may have handed the lock on key to another caller of its process, in memory.
+func (h *history) handedOn(o *op, key string) bool {
+	return slices.ContainsFunc(h.ops, func(other *op) bool {
+		return other != o && other.process == o.process && other.began > 0 && other.ended == 0 && other.has(key)
+	})
 }
 
 func (h *history) granted(p *process, r lockengine.Request) {
