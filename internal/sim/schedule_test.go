@@ -386,6 +386,9 @@ func (w *world) decide(do action, c *call) {
 		}
 	}
 	if do == run && c.text == enters {
+		if w.purge != nil { // its DELETE may have waited for a row until now
+			w.history.live(w.purge)
+		}
 		w.entered(c.op)
 	}
 	w.follow(c)
