@@ -107,6 +107,14 @@ var messageMutants = []mutant{
 		tests: "inbox/amqpinbox TestChangedBody",
 	},
 	{
+		name:  "address-of-a-hook-in-an-error",
+		loses: "The address of a hook, which is a password, is in the log and in belay_parked.",
+		file:  "relay/httprelay/publisher.go",
+		old:   `fmt.Errorf("httprelay: no answer: %w", withoutURL(err))`,
+		new:   `fmt.Errorf("httprelay: no answer: %w", err)`,
+		tests: "relay/httprelay TestErrorsDoNotQuoteTheAddress",
+	},
+	{
 		name:  "locked-row-keeps-all",
 		loses: "While somebody holds the lock of one message, the others are sent again and again by one relay after the other.",
 		file:  "relay/write.go",

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -135,6 +136,21 @@ func TestNoAnswerWithinTheClientsLimit(t *testing.T) {
 	p := open(t, url, httprelay.Config{Client: &http.Client{Timeout: 50 * time.Millisecond}})
 	if err := p.Publish(bg, relay.Message{ID: "1"}); err == nil || errors.Is(err, relay.ErrUnavailable) {
 		t.Errorf("error is %v", err)
+	}
+}
+
+// The address of a hook may be a password: no error quotes it.
+func TestErrorsDoNotQuoteTheAddress(t *testing.T) {
+	t.Parallel()
+	over := make(chan struct{})
+	silent := serve(t, func(http.ResponseWriter, *http.Request) { <-over })
+	defer close(over)
+	for _, host := range []string{"http://127.0.0.1:1", silent} {
+		p := open(t, host+"/hooks/T0SECRET?code=S3CR3T", httprelay.Config{Client: &http.Client{Timeout: 50 * time.Millisecond}})
+		err := p.Publish(bg, relay.Message{ID: "1"})
+		if err == nil || strings.Contains(err.Error(), "SECRET") || strings.Contains(err.Error(), "S3CR3T") {
+			t.Errorf("error is %v", err)
+		}
 	}
 }
 

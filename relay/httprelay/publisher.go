@@ -88,13 +88,21 @@ func (p *publisher) Publish(ctx context.Context, m relay.Message) error {
 	res, err := p.client.Do(req)
 	switch {
 	case err != nil && (ctx.Err() != nil || timedOut(err)):
-		return fmt.Errorf("httprelay: no answer: %w", err)
+		return fmt.Errorf("httprelay: no answer: %w", withoutURL(err))
 	case err != nil:
-		return fmt.Errorf("httprelay: %w (%w)", err, relay.ErrUnavailable)
+		return fmt.Errorf("httprelay: %w (%w)", withoutURL(err), relay.ErrUnavailable)
 	}
 	defer res.Body.Close()
 	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, maxAnswer)) // the status has decided
 	return judge(res.StatusCode)
+}
+
+// withoutURL takes off the layer of the error that quotes the address: whoever knows it may post there.
+func withoutURL(err error) error {
+	if layer, ok := errors.AsType[*url.Error](err); ok {
+		return layer.Err
+	}
+	return err
 }
 
 // timedOut reports whether a request was sent, or may have been, and the client's own limit has ended
