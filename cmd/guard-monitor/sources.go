@@ -96,9 +96,16 @@ func (s sources) connected() bool {
 	return (s.consumer == nil || s.consumer.Err() == nil) && (s.endpoint == nil || s.endpoint.Err() == nil)
 }
 
-// listening reports whether events and heartbeats can arrive from all sources.
-func (s sources) listening() bool {
-	return (s.consumer == nil || s.consumer.Listening()) && (s.endpoint == nil || s.endpoint.Listening())
+// listening returns 0 while not both events and heartbeats can arrive from all sources, and else a number
+// that is another one after each break in which heartbeats may have waited: they wait at the broker only.
+func (s sources) listening() int {
+	switch {
+	case s.endpoint != nil && !s.endpoint.Listening():
+		return 0
+	case s.consumer != nil:
+		return s.consumer.Session()
+	}
+	return 1
 }
 
 // noteUnstored notes that a heartbeat was not stored. The next will come soon; until then, no

@@ -174,8 +174,8 @@ var monitorMutants = []mutant{
 		name:  "incident-of-messages-ends-by-an-older-count",
 		loses: "An incident of dead letters ends by a heartbeat that counted before they were there.",
 		file:  "cmd/guard-monitor/internal/incident/messages.go",
-		old:   ` || m.ReceivedAt.Before(i.SeenAt.Add(countDelay))`,
-		new:   ``,
+		old:   `old := m.ReceivedAt.Before(since)`,
+		new:   `old := false`,
 		tests: "cmd/guard-monitor/internal/incident TestDeadLetters",
 	},
 	{
@@ -317,6 +317,24 @@ var siteMutants = []mutant{
 		old:   `	next := cross.Handler(h.readOnly(routes))`,
 		new:   `	next := cross.Handler(routes)`,
 		tests: "cmd/guard-monitor/internal/web TestReadOnly",
+	},
+	{
+		name:  "counts-that-waited-are-new",
+		loses: "An incident of dead letters is over by a heartbeat that was counted before them.",
+		file:  "cmd/guard-monitor/internal/incident/age.go",
+		old:   `quietSince(d.heardAll, i.SeenAt, d.now)`,
+		new:   `i.SeenAt`,
+		tests: "cmd/guard-monitor/internal/incident TestDeadLettersOfAHeartbeatThatWaited",
+	},
+	{
+		name:  "no-count-is-none-left",
+		loses: "An incident of dead letters is over because their counts fail.",
+		file:  "cmd/guard-monitor/internal/incident/messages.go",
+		old: `		known = true
+		left := m.Undecided`,
+		new: `		known = known || !m.Stale(now)
+		left := m.Undecided`,
+		tests: "cmd/guard-monitor/internal/incident TestDeadLettersOfCountsThatFailSince",
 	},
 	{
 		name:  "redirect-followed",

@@ -25,11 +25,11 @@ func (t *Tracker) age(ctx context.Context, now time.Time) error {
 		switch {
 		case i.Cause == HeartbeatSilent: // it ends with a heartbeat
 		case i.Cause.waits():
-			all, err := d.waiting(ctx, i.Cause)
+			over, err := d.over(ctx, i)
 			if err != nil {
 				return err
 			}
-			if done, known := decided(i, all, now); done || !known && t.quiet(i, now) {
+			if over {
 				d.resolve(i)
 			}
 		case i.Effect.Unknown == 0 && t.quiet(i, now):
@@ -42,4 +42,18 @@ func (t *Tracker) age(ctx context.Context, now time.Time) error {
 		}
 	}
 	return d.save(ctx)
+}
+
+// over reports whether an incident of what waits for a decision is over. A heartbeat that has come soon after
+// a break may have waited meanwhile, and have been counted before the last event.
+func (d *desk) over(ctx context.Context, i *Incident) (bool, error) {
+	all, err := d.waiting(ctx, i.Cause)
+	if err != nil {
+		return false, err
+	}
+	done, known := decided(i, all, quietSince(d.heardAll, i.SeenAt, d.now).Add(countDelay), d.now)
+	if !known {
+		return d.quiet(i, d.now), nil
+	}
+	return done && !d.heardAll.IsZero(), nil
 }

@@ -40,9 +40,11 @@ type Config struct {
 	Store   Store
 	Locator Locator         // default: no Redis is watched
 	Ready   <-chan struct{} // the Locator knows; default: at once
-	// Connected reports whether events can arrive, and Listening whether events and
-	// heartbeats can. Default: they always can.
-	Connected, Listening func() bool
+	// Connected reports whether events can arrive. Default: they always can.
+	Connected func() bool
+	// Listening returns 0 while not both events and heartbeats can arrive, and else a number that is
+	// another one after each break. Default: they always can.
+	Listening func() int
 	// RejectedAt returns when a heartbeat of a service was, or may have been, rejected last
 	// because its sender was over its limits. It returns zero if that never happened, as does
 	// the default.
@@ -63,12 +65,11 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	always := func() bool { return true }
 	if c.Connected == nil {
-		c.Connected = always
+		c.Connected = func() bool { return true }
 	}
 	if c.Listening == nil {
-		c.Listening = always
+		c.Listening = func() int { return 1 }
 	}
 	if c.RejectedAt == nil {
 		c.RejectedAt = func(string) time.Time { return time.Time{} }
@@ -94,4 +95,5 @@ type Tracker struct {
 	listened time.Time // when the last round was
 	reading  time.Time // since when events could arrive without a break; zero = they can't now
 	heardAll time.Time // the same of events and heartbeats
+	session  int       // what Listening returned last
 }

@@ -15,7 +15,9 @@ func (t *Tracker) hear(now time.Time) {
 	t.listened = now
 	stood := pause < 0 || pause > t.cfg.SilentAfter
 	t.reading = unbroken(t.reading, now, t.cfg.Connected(), stood)
-	t.heardAll = unbroken(t.heardAll, now, t.cfg.Listening(), stood)
+	session := t.cfg.Listening()
+	t.heardAll = unbroken(t.heardAll, now, session > 0, stood || session != t.session)
+	t.session = session
 }
 
 // unbroken returns since when something goes on without a break, zero if it does not.

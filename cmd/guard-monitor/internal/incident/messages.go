@@ -60,24 +60,27 @@ func ofLetter(ev notify.Event) Cause {
 const countDelay = 15 * time.Second
 
 // decided reports whether somebody has decided the messages of an incident: every instance that counts
-// has counted since its last event, and found none. A table that is not counted any more keeps what it had.
-// known is false if no table of the service has any, and none is counted.
-func decided(i *Incident, all []Messages, now time.Time) (done, known bool) {
-	done = true
+// has counted since a time, one at least, and found none. A table that is not counted any more keeps what
+// it had. known is false if nobody has counted.
+func decided(i *Incident, all []Messages, since, now time.Time) (done, known bool) {
+	waits := false
 	for _, m := range all {
+		if m.Service != i.Service {
+			continue
+		}
+		known = true
 		left := m.Undecided
 		if i.Cause == DeadLetter {
 			left = m.Dead - m.Undecided
 		}
-		if m.Service != i.Service || m.Stale(now) && left == 0 {
-			continue
-		}
-		known = true
-		if left > 0 || m.ReceivedAt.Before(i.SeenAt.Add(countDelay)) {
-			done = false
+		switch old := m.ReceivedAt.Before(since); {
+		case left > 0, old && !m.Stale(now):
+			waits = true
+		case !old:
+			done = true
 		}
 	}
-	return done && known, known
+	return done && !waits, known
 }
 
 // messages returns the counts of messages, and reads them once.

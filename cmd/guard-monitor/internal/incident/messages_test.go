@@ -136,6 +136,70 @@ func TestDeadLettersOfACountThatFails(t *testing.T) {
 	want("settled,", incident.Resolved)
 }
 
+// A heartbeat that waited in its queue, for a connection that was lost, may have been counted before the
+// event: also if the connection was back at once, or is lost again.
+func TestDeadLettersOfAHeartbeatThatWaited(t *testing.T) {
+	for name, lose := range map[string]func(*bench){
+		"for a while": func(b *bench) {
+			b.listening = false
+			b.round(time.Second)
+			b.listening = true
+		},
+		"for a moment": func(b *bench) { b.breaks++ },
+		"and again": func(b *bench) {
+			b.breaks++
+			b.round(0)
+			b.listening = false
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.round(0)
+			counted := b.now
+			b.send("a", letter("m1", true))
+			b.pass(time.Minute)
+			lose(b)
+			h := incident.Heartbeat{
+				Service: "orders", Instance: "1", At: counted, ReceivedAt: b.now, Every: 10 * time.Second,
+				Messages: incident.Messages{Table: "shop.belay_message"},
+			}
+			if err := b.store.AddHeartbeat(t.Context(), h); err != nil {
+				t.Fatal(err)
+			}
+			b.round(time.Second)
+			wantState(t, b.incidents(1)[0], incident.New)
+			b.listening = true
+			for range 3 {
+				b.count("1", 1, 1)
+				b.round(10 * time.Second)
+			}
+			wantState(t, b.incidents(1)[0], incident.New)
+			for range 3 {
+				b.count("1", 0, 0)
+				b.round(10 * time.Second)
+			}
+			wantState(t, b.incidents(1)[0], incident.Resolved)
+		})
+	}
+}
+
+// An incident waits for a count if the last one was before its event, and all that should come since have
+// failed.
+func TestDeadLettersOfCountsThatFailSince(t *testing.T) {
+	b := newBench(t)
+	b.count("1", 0, 0)
+	b.round(time.Second)
+	b.send("a", letter("m1", true))
+	for range 36 {
+		b.uncounted("1")
+		b.round(20 * time.Second)
+	}
+	wantState(t, b.incidents(1)[0], incident.New)
+	b.count("1", 0, 0)
+	b.round(time.Second)
+	wantState(t, b.incidents(1)[0], incident.Resolved)
+}
+
 // Two databases may have one name, on two servers: an incident lasts while one of them has its messages.
 func TestDeadLettersOfOneOfTwoDatabases(t *testing.T) {
 	b := newBench(t)

@@ -23,6 +23,7 @@ type bench struct {
 	shards    bool // there are several
 	connected bool
 	listening bool
+	breaks    int // of the heartbeats' connection
 	rejected  map[string]time.Time
 	events    int
 }
@@ -38,10 +39,18 @@ func (b *bench) track(s incident.Store) *incident.Tracker {
 	b.t.Helper()
 	tracker := incident.NewTracker(incident.Config{
 		Store: s, Locator: b, Settle: -1,
-		Connected: func() bool { return b.connected }, Listening: func() bool { return b.connected && b.listening },
+		Connected: func() bool { return b.connected }, Listening: b.session,
 		RejectedAt: func(service string) time.Time { return b.rejected[service] },
 	})
 	return tracker
+}
+
+// session is the bench's Listening.
+func (b *bench) session() int {
+	if !b.connected || !b.listening {
+		return 0
+	}
+	return 1 + b.breaks
 }
 
 func (b *bench) Locate(p notify.Place) (watch.Location, bool) {

@@ -52,6 +52,7 @@ type Consumer struct {
 	mu        sync.Mutex
 	err       error // why the queue is not read; nil while it is
 	listening bool  // heartbeats are read
+	sessions  int   // through which they were read
 	dead      int   // messages in the queue of the dead letters
 	counted   bool  // dead is known
 }

@@ -87,10 +87,17 @@ func (c *Consumer) hear(ctx context.Context, d *amqp.Delivery, own string) error
 
 // Listening reports whether both heartbeats and events are read. While they are not,
 // the silence of a service proves nothing.
-func (c *Consumer) Listening() bool {
+func (c *Consumer) Listening() bool { return c.Session() > 0 }
+
+// Session returns 0 while Listening returns false, and else how many connections heartbeats were read
+// through: those that come first through another one may have waited for it.
+func (c *Consumer) Session() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.listening && c.err == nil
+	if !c.listening || c.err != nil {
+		return 0
+	}
+	return c.sessions
 }
 
 func (c *Consumer) setListening(listening bool) {
@@ -99,6 +106,7 @@ func (c *Consumer) setListening(listening bool) {
 	c.listening = listening
 	c.metrics.listening.Set(0)
 	if listening {
+		c.sessions++
 		c.metrics.listening.Set(1)
 	}
 }

@@ -89,6 +89,22 @@ func TestEventsWithoutHeartbeats(t *testing.T) {
 	testwait.Until(t, "the heartbeat is heard", func() bool { return heard.Load() == 1 })
 }
 
+// Heartbeats that come through another connection are those of another session, however soon it is made.
+func TestSessions(t *testing.T) {
+	t.Parallel()
+	broker := teststack.AMQP(t)
+	var s store
+	c, _ := consume(t, broker, intake.Config{Heartbeat: func(context.Context, heartbeat.Heartbeat, string) {}}, s.handle)
+	testwait.Until(t, "it listens", c.Listening)
+	first := c.Session()
+	testamqp.OnChannel(t, broker, func(ch *amqp.Channel) {
+		if _, err := ch.QueueDelete(intake.HeartbeatQueue, false, false, false); err != nil {
+			t.Fatal(err)
+		}
+	})
+	testwait.Until(t, "it listens through another connection", func() bool { return c.Session() > first })
+}
+
 func beat(t *testing.T, p rabbitmq.Publisher, n int) {
 	t.Helper()
 	err := p.PublishHeartbeat(t.Context(), heartbeat.Heartbeat{
