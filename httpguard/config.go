@@ -29,7 +29,7 @@ type Config struct {
 	// to method, path and query, as they came to the server and as they reach the handler,
 	// media type and body: of a multipart body its parts. If a middleware has parsed a
 	// form, the body is empty, and the default compares the request's PostForm and
-	// MultipartForm.
+	// MultipartForm. Of a message of httprelay it compares neither media type nor body.
 	Print func(r *http.Request, body []byte) [][]byte
 	// Policy returns the decision for an answer by its status. Defaults to Done below 400,
 	// and Failed from 400 on.

@@ -71,6 +71,11 @@
 // there are at most 1000. Other bodies are compared by their bytes: set [Config].Print if a client
 // may encode its JSON differently.
 //
+// Of a message that httprelay has sent only method, path and query are compared: its id is its key, and an
+// operation that runs again, as after a lost commit, may send another body under the id of its first run.
+// It is known by the header Belay-Message, which equals Idempotency-Key. A client that sends that header
+// gives up the comparison of its own requests, and of no others: Principal keeps clients apart.
+//
 // A middleware outside of the guard may have read the body. A form that it has parsed is
 // compared. If it has left less than the client has sent, the request gets 500; it has to set
 // Request.Body again, or to be inside of the guard. A chunked body that it has read whole

@@ -74,4 +74,20 @@ var httpMutants = []mutant{
 		new:   ``,
 		tests: "httpguard TestAnswerIsSentBeforeAfterCommit",
 	},
+	{
+		name:  "changed-body-of-a-message-is-a-mismatch",
+		loses: "A message that took effect is sent for ever, and its key waits, because its operation ran again.",
+		file:  "httpguard/print.go",
+		old:   `return id != "" && id == h.Get("Idempotency-Key")`,
+		new:   `return id == "" && id == h.Get("Idempotency-Key")`,
+		tests: "httpguard TestChangedBody",
+	},
+	{
+		name:  "any-message-is-that-of-the-key",
+		loses: "A request with the header of another message gets the answer of a request with another body.",
+		file:  "httpguard/print.go",
+		old:   `return id != "" && id == h.Get("Idempotency-Key")`,
+		new:   `return id != ""`,
+		tests: "httpguard TestHeaderOfAMessage",
+	},
 }

@@ -59,7 +59,7 @@ func TestRequest(t *testing.T) {
 	for name, want := range map[string]string{
 		"Ce-Specversion": "1.0", "Ce-Id": "a%221", "Ce-Source": "/orders", "Ce-Type": "sale.made", "Ce-Time": "2027-01-15T08:00:00.5Z",
 		"Ce-Partitionkey": "item:%C3%A9%20%25", "Ce-Tenant": "a%20b", "Content-Type": "application/json", "Traceparent": trace,
-		"Idempotency-Key": `"a\"1"`, "Authorization": "Bearer x",
+		"Idempotency-Key": `"a\"1"`, "Belay-Message": `"a\"1"`, "Authorization": "Bearer x",
 	} {
 		if got.Get(name) != want {
 			t.Errorf("%s is %q, want %q", name, got.Get(name), want)

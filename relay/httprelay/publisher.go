@@ -133,7 +133,9 @@ func (p *publisher) describe(h http.Header, m relay.Message) {
 		contentType = encode(given)
 	}
 	h.Set("Content-Type", contentType)
-	h.Set("Idempotency-Key", `"`+strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(m.ID)+`"`)
+	id := `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(m.ID) + `"`
+	h.Set("Idempotency-Key", id)
+	h.Set("Belay-Message", id)
 	h.Set("Ce-Specversion", "1.0")
 	h.Set("Ce-Id", encode(m.ID))
 	h.Set("Ce-Source", encode(p.cfg.Source))
