@@ -115,6 +115,22 @@ var messageMutants = []mutant{
 		tests: "relay/httprelay TestErrorsDoNotQuoteTheAddress",
 	},
 	{
+		name:  "content-type-is-encoded",
+		loses: "A message's content type with a parameter is one that no receiver knows.",
+		file:  "relay/httprelay/publisher.go",
+		old:   `			h.Set(name, value)`,
+		new:   `			h.Set(name, encode(value))`,
+		tests: "relay/httprelay TestHeadersAreSentAsTheyAre",
+	},
+	{
+		name:  "header-with-a-line-break",
+		loses: "A message whose content type has a line break can't be sent, and pauses its route.",
+		file:  "relay/httprelay/publisher.go",
+		old:   `value = legible(value); value != ""`,
+		new:   `value != ""`,
+		tests: "relay/httprelay TestHeadersAreSentAsTheyAre",
+	},
+	{
 		name:  "locked-row-keeps-all",
 		loses: "While somebody holds the lock of one message, the others are sent again and again by one relay after the other.",
 		file:  "relay/write.go",

@@ -138,7 +138,7 @@ func left(tb testing.TB, db *gorm.DB) (n int) {
 func message1(queue string) relay.Message {
 	return relay.Message{
 		ID: "1", Key: "item:7", Topic: queue, Time: time.Unix(1_800_000_000, 0),
-		Headers: map[string]string{"content-type": "application/json", "a": "é"}, Body: []byte("{}"),
+		Headers: map[string]string{"Content-Type": "application/json", "a": "é"}, Body: []byte("{}"),
 	}
 }
 

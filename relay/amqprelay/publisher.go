@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -106,13 +107,23 @@ func (p *publisher) encode(m relay.Message) (amqp.Publishing, error) {
 	headers[rabbit.MessageHeader] = m.ID
 	return amqp.Publishing{
 		Headers:      headers,
-		ContentType:  rabbit.Short(m.Headers["content-type"]),
+		ContentType:  rabbit.Short(contentType(m.Headers)),
 		DeliveryMode: amqp.Persistent,
 		MessageId:    m.ID,
 		Type:         m.Topic,
 		Timestamp:    m.Time,
 		Body:         m.Body,
 	}, nil
+}
+
+// contentType returns the header content-type, however its name is spelt.
+func contentType(headers map[string]string) string {
+	for name, value := range headers {
+		if strings.EqualFold(name, "content-type") {
+			return value
+		}
+	}
+	return ""
 }
 
 // connect returns a link that works as far as is known. Callers that come together share one

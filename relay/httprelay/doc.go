@@ -7,7 +7,8 @@
 //	r, err := relay.New(db, relay.Config{Routes: []relay.Route{{Topic: relay.Others, To: hook}}})
 //
 // A message is a POST in the binary mode of CloudEvents 1.0: the body is the message's, and the
-// attributes are headers. ce-id is the message's id, ce-type its topic, ce-time the time when it
+// attributes are headers. Its headers content-type, traceparent and tracestate are those of the POST, and
+// others are attributes if their names can be. ce-id is the message's id, ce-type its topic, ce-time the time when it
 // was stored, and ce-partitionkey its key. Idempotency-Key has the id, too, so that package
 // httpguard lets the request take effect once, and so has Belay-Message: by that httpguard knows that no
 // other message has the id, whatever its body is.

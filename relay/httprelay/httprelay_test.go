@@ -52,7 +52,7 @@ func TestRequest(t *testing.T) {
 	const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	if err := p.Publish(bg, relay.Message{
 		ID: `a"1`, Key: "item:é %", Topic: "sale.made", Time: time.UnixMilli(1_800_000_000_500), Body: []byte("{}"),
-		Headers: map[string]string{"content-type": "application/json", "traceparent": trace, "tenant": "a b", "X-Odd\n": "1", "specversion": "9"},
+		Headers: map[string]string{"content-type": "application/json", "traceparent": trace, "Tenant": "a b", "X-Odd\n": "1", "specversion": "9"},
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -67,6 +67,30 @@ func TestRequest(t *testing.T) {
 	}
 	if string(body) != "{}" {
 		t.Errorf("body is %q", body)
+	}
+}
+
+// The content type and the trace of a message are sent as they are, however their names are spelt, without
+// what ends a header.
+func TestHeadersAreSentAsTheyAre(t *testing.T) {
+	t.Parallel()
+	var got http.Header
+	url := serve(t, func(_ http.ResponseWriter, r *http.Request) { got = r.Header })
+	p := open(t, url, httprelay.Config{})
+	for _, c := range []struct{ name, value, want string }{
+		{"content-type", "application/json; charset=utf-8", "application/json; charset=utf-8"},
+		{"Content-Type", `text/plain; charset="iso-8859-1"`, `text/plain; charset="iso-8859-1"`},
+		{"Content-Type", "text/plain\r\nX-Odd: 1\x00\x7f", "text/plainX-Odd: 1"},
+		{"Content-Type", "\r\n", "application/octet-stream"},
+		{"tracestate", "a=b c%,d=1", "a=b c%,d=1"},
+		{"TraceState", "é=1", "é=1"},
+	} {
+		if err := p.Publish(bg, relay.Message{ID: "1", Headers: map[string]string{c.name: c.value}}); err != nil {
+			t.Fatal(err)
+		}
+		if got.Get(c.name) != c.want || got.Get("X-Odd") != "" {
+			t.Errorf("%s is %q, want %q", c.name, got.Get(c.name), c.want)
+		}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -118,21 +119,16 @@ func timedOut(err error) bool {
 // describe sets the attributes of a message. A header of the message is an attribute if its name can
 // be one.
 func (p *publisher) describe(h http.Header, m relay.Message) {
+	h.Set("Content-Type", "application/octet-stream")
 	for name, value := range m.Headers {
+		name = strings.ToLower(name)
 		if isAttribute(name) {
 			h.Set("Ce-"+name, encode(value))
 		}
-	}
-	for _, name := range []string{"traceparent", "tracestate"} {
-		if value := m.Headers[name]; value != "" {
-			h.Set(name, encode(value))
+		if value = legible(value); value != "" && slices.Contains(passed, name) {
+			h.Set(name, value)
 		}
 	}
-	contentType := "application/octet-stream"
-	if given := m.Headers["content-type"]; given != "" {
-		contentType = encode(given)
-	}
-	h.Set("Content-Type", contentType)
 	id := `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(m.ID) + `"`
 	h.Set("Idempotency-Key", id)
 	h.Set("Belay-Message", id)
@@ -145,6 +141,19 @@ func (p *publisher) describe(h http.Header, m relay.Message) {
 		h.Set("Ce-Partitionkey", encode(m.Key))
 	}
 	maps.Copy(h, p.cfg.Header)
+}
+
+// passed are the headers of a message that are those of the request.
+var passed = []string{"content-type", "traceparent", "tracestate"}
+
+// legible returns a value without what no header may have.
+func legible(value string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return -1
+		}
+		return r
+	}, value)
 }
 
 // isAttribute reports whether name can be that of a CloudEvents attribute.
