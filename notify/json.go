@@ -19,7 +19,7 @@ func (e Event) MarshalJSON() ([]byte, error) {
 	data := event(e)
 	data.AcquiredAt, data.Deadline, data.CaughtAt = e.AcquiredAt.UTC(), e.Deadline.UTC(), e.CaughtAt.UTC()
 	data.TTL /= time.Millisecond
-	data.Lost, data.Message = e.Lost.inUTC(), e.Message.inUTC()
+	data.Lost, data.Message, data.Call = e.Lost.inUTC(), e.Message.inUTC(), e.Call.inUTC()
 	env := cloudevent.New(cloudevent.Event, e.ID, e.Service, e.Instance, e.CaughtAt, data)
 	env.Subject = e.Key
 	env.TraceParent, env.TraceState = cloudevent.CheckTrace(e.Trace.Parent, e.Trace.State)
@@ -46,6 +46,16 @@ func (d *DeadLetter) inUTC() *DeadLetter {
 	return &c
 }
 
+// inUTC returns a copy with times in UTC; nil for nil.
+func (u *UndecidedCall) inUTC() *UndecidedCall {
+	if u == nil {
+		return nil
+	}
+	c := *u
+	c.Since, c.Until = c.Since.UTC(), c.Until.UTC()
+	return &c
+}
+
 // UnmarshalJSON reads what MarshalJSON writes, from any peer: it ignores
 // members that it does not know and refuses everything else that is not a
 // valid event, leaving e as it was. Call it directly on bytes from outside:
@@ -58,7 +68,7 @@ func (e *Event) UnmarshalJSON(b []byte) error {
 	read := Event(env.Data)
 	read.ID = env.ID
 	read.AcquiredAt, read.Deadline, read.CaughtAt = read.AcquiredAt.UTC(), read.Deadline.UTC(), read.CaughtAt.UTC()
-	read.Lost, read.Message = read.Lost.inUTC(), read.Message.inUTC()
+	read.Lost, read.Message, read.Call = read.Lost.inUTC(), read.Message.inUTC(), read.Call.inUTC()
 	read.Trace = Trace{Parent: env.TraceParent, State: env.TraceState}
 	if read.TTL, err = cloudevent.Millis("ttl_ms", read.TTL); err != nil {
 		return err

@@ -123,14 +123,21 @@ func TestRoundTripKeepsEverything(t *testing.T) {
 }
 
 func TestTimesAreWrittenInUTC(t *testing.T) {
-	event := examples()["lost"]
-	event.CaughtAt = event.CaughtAt.In(time.FixedZone("there", 8*3600))
+	there := time.FixedZone("there", 8*3600)
+	event := examples()["undecided"]
+	event.CaughtAt = event.CaughtAt.In(there)
+	event.Call.Since, event.Call.Until = event.Call.Since.In(there), event.Call.Until.In(there)
 	b, err := json.Marshal(event)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []byte(`"time":"2026-11-21T09:30:07.25Z"`); !bytes.Contains(b, want) {
-		t.Errorf("%s lacks %s", b, want)
+	for _, want := range []string{`"time":"2026-11-21T09:30:07.25Z"`, `"since":"2026-11-20T12:30:07.25Z"`, `"until":"2026-11-21T08:30:07.25Z"`} {
+		if !bytes.Contains(b, []byte(want)) {
+			t.Errorf("%s lacks %s", b, want)
+		}
+	}
+	if event.Call.Since.Location() != there {
+		t.Error("the event itself is changed")
 	}
 }
 
