@@ -109,7 +109,8 @@ func waiting(ctx context.Context, db sqldb.DB, parked string, limit int, args ..
 }
 
 // Retry lets relays send a waiting message again, and its followers after it. The time until which
-// a dead letter may be sent begins anew. If it is one since its time was over, it may have taken effect:
+// a dead letter may be sent begins anew, and that of its followers does not: they may have been sent by a
+// relay that died since. If it is one since its time was over, it may have taken effect:
 // ask the called service first. A message that is no dead letter is tried at once, and keeps its time.
 func Retry(ctx context.Context, db *gorm.DB, id string) error {
 	return settle(ctx, db, id, decision{
