@@ -15,6 +15,10 @@ import (
 // its Name or its place: a request that runs again, as after a lost commit, sends the same id. A message
 // that is still in the table is not stored again. Without a request the id is random.
 //
+// The id of a request has no service in it. If two services serve requests of one name and id, as two inboxes
+// with one Consumer that get the same message, and both send to one consumer under one topic, that takes the
+// second message for the first: give them Names, or the inboxes Consumers, that differ.
+//
 // Run sends at once, and belongs behind the writes of its operation. A message that is sent inside
 // a savepoint is rolled back with it. A repeat that gets a stored answer sends nothing, and
 // neither does a refusal: see Refuse.

@@ -13,6 +13,8 @@ import (
 type Config struct {
 	// Consumer names the group of processes that share the messages, 1 to 64 characters of
 	// a-z, 0-9, ".", "_" and "-": each group handles a message once.
+	// No two services of a broker may have one name: ids of messages that they send by guard.Send come
+	// from it, and may be equal.
 	Consumer string
 }
 
