@@ -49,8 +49,9 @@ type Route struct {
 	To Publisher
 	// Handle is called for each message, outside of any transaction, until it returns nil. It
 	// may be called again after it has returned nil, if the process dies, so it gives the ID
-	// of the message to the service that it calls. Its errors are those of a Publisher. A
-	// panic is an error.
+	// of the message to the service that it calls. Its errors are those of a Publisher. They are
+	// logged, and kept in belay_parked: leave secrets out, such as the URL in an error of
+	// net/http. A panic is an error.
 	Handle func(ctx context.Context, m Message) error
 	// Until is how long after its commit a message may be sent. Later it becomes a dead letter
 	// that is never sent again, unless somebody decides it: it may or may not have taken
