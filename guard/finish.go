@@ -42,8 +42,9 @@ func (r *run) finish(e ending) error {
 		return nil
 	case lapse != nil && errors.Is(lapse.err, lock.ErrLost):
 		r.conclusion.failed = true
-		if !errors.Is(lapse.err, lock.ErrClosed) { // the program has ended it itself
-			r.report(*lapse, notify.OutcomeRolledBack)
+		first := firstLoss(append([]loss{*lapse}, losses...))
+		if !errors.Is(first.err, lock.ErrClosed) { // the program has ended it itself
+			r.report(*first, notify.OutcomeRolledBack)
 		}
 		if e.err == nil || errors.Is(e.err, lock.ErrLost) {
 			return lapse.err
