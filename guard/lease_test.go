@@ -47,26 +47,46 @@ func TestOperationCarriesItsLease(t *testing.T) {
 func TestTwoInOneLease(t *testing.T) {
 	t.Parallel()
 	eachServer(t, func(e *env) {
-		e.create(&Stock{ID: 1, Left: 9})
-		locker, err := lock.New(memlock.New(), lock.Config{})
-		wantNil(e.t, err)
-		g, err := guard.New(e.db, locker, guard.Config{Service: "s", Publisher: &e.Events})
-		wantNil(e.t, err)
-		e.t.Cleanup(func() { wantNil(e.t, errors.Join(g.Close(bg), locker.Close(bg))) })
-		lease, err := locker.Acquire(bg, "sku:1")
-		wantNil(e.t, err)
-		update := func(between func()) error {
-			return g.Do(lease.Context(), "sku:1", func(_ context.Context, tx *gorm.DB) error {
-				s := e.stockIn(tx, 1)
-				between()
-				return tx.Model(&s).Update("left", s.Left-1).Error
-			}, guard.Protects(&Stock{ID: 1}))
-		}
-		err = update(func() { wantNil(e.t, update(func() {})) })
+		lease, update := e.inLease()
+		err := update(func() { wantNil(e.t, update(func() {})) })
 		if err == nil || errors.Is(err, guard.ErrIntercepted) {
 			e.t.Errorf("error is %v, want a conflict", err)
 		}
 		wantNil(e.t, lease.Release(bg))
 		e.wantNoEvent()
 	})
+}
+
+// TestTwoInAReleasedLease: if their caller has released it, they exclude each other.
+func TestTwoInAReleasedLease(t *testing.T) {
+	t.Parallel()
+	eachServer(t, func(e *env) {
+		lease, update := e.inLease()
+		wantNil(e.t, update(func() {
+			wantNil(e.t, lease.Release(bg))
+			wantIs(e.t, update(func() {}), guard.ErrBusy)
+		}))
+		e.wantNoEvent()
+	})
+}
+
+// inLease returns a lease, and what takes one of a row in its context, and calls between after the
+// row was read.
+func (e *env) inLease() (lease *lock.Lease, update func(between func()) error) {
+	e.t.Helper()
+	e.create(&Stock{ID: 1, Left: 9})
+	locker, err := lock.New(memlock.New(), lock.Config{})
+	wantNil(e.t, err)
+	g, err := guard.New(e.db, locker, guard.Config{Service: "s", Publisher: &e.Events})
+	wantNil(e.t, err)
+	e.t.Cleanup(func() { wantNil(e.t, errors.Join(g.Close(bg), locker.Close(bg))) })
+	lease, err = locker.Acquire(bg, "sku:1")
+	wantNil(e.t, err)
+	return lease, func(between func()) error {
+		return g.Do(lease.Context(), "sku:1", func(_ context.Context, tx *gorm.DB) error {
+			s := e.stockIn(tx, 1)
+			between()
+			return tx.Model(&s).Update("left", s.Left-1).Error
+		}, guard.Protects(&Stock{ID: 1}))
+	}
 }

@@ -95,9 +95,10 @@ func (l *Lease) Grant() Grant {
 }
 
 // Context returns a context that ends with the lease. Its context.Cause is an error
-// that matches ErrLost, or lockengine.ErrNotHeld after the last Release. An Acquire of the same
-// key by the same Locker with this context is granted at once: see Locker.Acquire. Goroutines
-// that share the context share the lock, too: it does not exclude them from each other.
+// that matches ErrLost, or lockengine.ErrNotHeld after the last Release. Until the lease is
+// released, an Acquire of the same key by the same Locker with this context is granted at once: see
+// Locker.Acquire. Goroutines that share the context share the lock, too: it does not exclude them
+// from each other.
 func (l *Lease) Context() context.Context { return (*leaseContext)(l) }
 
 // leaseContext is a lease as a context that carries it: its own, and a value.
@@ -152,7 +153,7 @@ func (l *Locker) reenter(ctx context.Context, key string) *Lease {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	g := outer.grant
-	if g.state != stateHeld || g.generation != outer.generation || l.now() >= g.deadline.Load() {
+	if outer.done || g.state != stateHeld || g.generation != outer.generation || l.now() >= g.deadline.Load() {
 		return nil
 	}
 	g.leases++

@@ -133,6 +133,24 @@ func TestNestedLeaseIsLost(t *testing.T) {
 	})
 }
 
+// The context of a lease that was released shares no lock, though a nested lease keeps it.
+func TestReleasedLeaseSharesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLocker(t, newFaults(), lock.Config{})
+		outer := acquire(t, l, "k")
+		inner := nest(t, l, outer)
+		release(t, outer)
+		if l.Holds(outer.Context(), "k") {
+			t.Error("the context of a released lease has a living one")
+		}
+		_, err := l.TryAcquire(outer.Context(), "k")
+		wantHeld(t, err, "k", inner.Grant().Owner)
+		release(t, nest(t, l, inner))
+		wantAlive(t, inner, true)
+		release(t, inner)
+	})
+}
+
 func TestNestedOnlyInSameLockAndLocker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaults()

@@ -221,6 +221,14 @@ var lockMutants = []mutant{
 		tests: "lock TestNestedReleases TestNestedLease",
 	},
 	{
+		name:  "released-lease-is-shared",
+		loses: "A caller gets the lock of another one's nested lease with the context of a lease that was released.",
+		file:  "lock/lease.go",
+		old:   `	if outer.done || g.state != stateHeld ||`,
+		new:   `	if g.state != stateHeld ||`,
+		tests: "lock TestReleasedLeaseSharesNothing",
+	},
+	{
 		name:  "queue-lets-two-in",
 		loses: "Two callers of one process hold a key at a time.",
 		file:  "lock/queue.go",
