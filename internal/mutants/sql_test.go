@@ -44,6 +44,16 @@ WHERE belay_lock.until_us > 0`,
 		tests: "lock/sqllock TestContract",
 	},
 	{
+		name:  "panic-of-a-driver-keeps-a-connection",
+		loses: "After a few panics of a driver no lock is granted or renewed until the process is restarted.",
+		file:  "lock/sqllock/statement.go",
+		old:   `		err = sqlconn.Watch(c, func() error { return f(c) })`,
+		new: `		if err = f(c); false {
+			sqlconn.Discard(c)
+		}`,
+		tests: "lock/sqllock TestPanicOfADriver",
+	},
+	{
 		name:  "sweep-takes-locks",
 		loses: "Now and then a holder loses its lock to a sweep.",
 		file:  "lock/sqllock/sweep.go",

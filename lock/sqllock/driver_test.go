@@ -20,6 +20,7 @@ type fakeDriver struct {
 	statements int
 	dials      int
 	late       bool // the errors come with the rows
+	panics     bool // at the next statement
 }
 
 func (d *fakeDriver) Connect(context.Context) (driver.Conn, error) {
@@ -30,6 +31,10 @@ func (d *fakeDriver) Driver() driver.Driver { return nil }
 
 func (d *fakeDriver) next() (err error) {
 	d.statements++
+	if d.panics {
+		d.panics = false
+		panic("a driver")
+	}
 	if len(d.errs) > 0 {
 		err, d.errs = d.errs[0], d.errs[1:]
 	}
@@ -64,6 +69,11 @@ func openFake(t *testing.T, d *fakeDriver) Engine {
 	t.Helper()
 	pool := sql.OpenDB(d)
 	t.Cleanup(func() { _ = pool.Close() })
+	return openOn(t, pool)
+}
+
+func openOn(t *testing.T, pool *sql.DB) Engine {
+	t.Helper()
 	e, err := New(pool, Postgres, Config{})
 	if err != nil {
 		t.Fatal(err)
@@ -116,5 +126,26 @@ func TestSpentConnection(t *testing.T) {
 		if err := e.Release(t.Context(), mine); err != nil || (d.dials == 2) != tt.spent {
 			t.Errorf("%v: the next one: %v, %d connections", tt.err, err, d.dials)
 		}
+	}
+}
+
+// TestPanicOfADriver: a driver that panics costs the request of its caller, who may recover, and no
+// connection of the pool.
+func TestPanicOfADriver(t *testing.T) {
+	d := &fakeDriver{panics: true}
+	pool := sql.OpenDB(d)
+	pool.SetMaxOpenConns(1)
+	t.Cleanup(func() { _ = pool.Close() })
+	e := openOn(t, pool)
+	mine := lockengine.Request{Key: "k", Owner: "me:1"}
+	func() {
+		defer func() { _ = recover() }() // as net/http does
+		_ = e.Release(t.Context(), mine)
+		t.Error("the caller learns nothing")
+	}()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := e.Release(ctx, mine); err != nil || d.dials != 2 {
+		t.Errorf("the next one: %v, %d connections", err, d.dials)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/belaygo/belay/internal/sqlconn"
 	"github.com/belaygo/belay/internal/sqldb"
 	"github.com/belaygo/belay/lock/lockengine"
 )
@@ -37,7 +38,7 @@ func (e *engine) onConn(ctx context.Context, f func(c *sql.Conn) error) error {
 		if err := ctx.Err(); err != nil {
 			return errors.Join(fmt.Errorf("%w: %w", lockengine.ErrNotSent, err), c.Close())
 		}
-		err = f(c)
+		err = sqlconn.Watch(c, func() error { return f(c) })
 		if isSpent(err) { // close it, so that the next call opens a new one
 			_ = c.Raw(func(any) error { return driver.ErrBadConn })
 		}
