@@ -169,4 +169,20 @@ var redisMutants = []mutant{
 		new:   `	if r.Quiet && r.Mark > 0 {`,
 		tests: "lock/redislock TestQuietRelease",
 	},
+	{
+		name:  "address-in-an-error",
+		loses: "The password of Redis is in an error, and so in a log, if a URL was given as an address.",
+		file:  "lock/redislock/client.go",
+		old:   `Addrs[%d] is not a host with a port: ParseURL takes a URL", wrong)`,
+		new:   `Addrs[%d] is not a host with a port: %q", wrong, opts.Addrs)`,
+		tests: "lock/redislock TestOpenWithURLsAsAddresses",
+	},
+	{
+		name:  "url-is-an-address",
+		loses: "A URL of Redis is dialled as an address, and the errors of that have its password.",
+		file:  "lock/redislock/client.go",
+		old:   ` || strings.ContainsAny(addr, "/@")`,
+		new:   ` || strings.Contains(addr, "localhost/")`,
+		tests: "lock/redislock TestOpenWithURLsAsAddresses",
+	},
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -13,11 +14,12 @@ import (
 
 // newClient makes the kind of client that opts select.
 func newClient(opts *redis.UniversalOptions) (redis.UniversalClient, error) {
-	switch {
-	case opts == nil || len(opts.Addrs) == 0:
+	if opts == nil || len(opts.Addrs) == 0 {
 		return nil, errors.New("redislock: UniversalOptions.Addrs is empty")
-	case slices.ContainsFunc(opts.Addrs, portless):
-		return nil, fmt.Errorf("redislock: UniversalOptions.Addrs is %q, each must be a host with a port", opts.Addrs)
+	}
+	switch wrong := slices.IndexFunc(opts.Addrs, notAnAddress); {
+	case wrong >= 0:
+		return nil, fmt.Errorf("redislock: UniversalOptions.Addrs[%d] is not a host with a port: ParseURL takes a URL", wrong)
 	case opts.MasterName != "" && opts.IsClusterMode:
 		return nil, errors.New("redislock: UniversalOptions have a MasterName, of Sentinel, and IsClusterMode")
 	}
@@ -33,11 +35,11 @@ func newClient(opts *redis.UniversalOptions) (redis.UniversalClient, error) {
 	return redis.NewClient(o.Simple()), nil
 }
 
-// portless reports whether addr has no port, or is empty: go-redis would take that for
-// localhost.
-func portless(addr string) bool {
+// notAnAddress reports whether addr has no port, or is empty: go-redis would take that for
+// localhost. A URL is none either: it may have a password, and errors quote addresses.
+func notAnAddress(addr string) bool {
 	_, port, err := net.SplitHostPort(addr)
-	return err != nil || port == ""
+	return err != nil || port == "" || strings.ContainsAny(addr, "/@")
 }
 
 func hardened(o redis.UniversalOptions) *redis.UniversalOptions {

@@ -39,6 +39,19 @@ func TestOpenWithoutAddresses(t *testing.T) {
 	}
 }
 
+// The error of Open does not contain an address, which may be a URL with a password.
+func TestOpenWithURLsAsAddresses(t *testing.T) {
+	for _, addr := range []string{
+		"redis://:s3cret@10.0.0.1:6379", "redis://s3cret@10.0.0.1", "s3cret@10.0.0.1:6379", "belay:s3cret@10.0.0.1:6379", "redis://10.0.0.1",
+	} {
+		opts := &redis.UniversalOptions{Addrs: []string{"127.0.0.1:7000", addr}}
+		_, err := redislock.Open(opts, redislock.Config{})
+		if err == nil || !strings.Contains(err.Error(), "UniversalOptions.Addrs[1]") || strings.Contains(err.Error(), "s3cret") {
+			t.Errorf("Open with %s: %v, want an error that names UniversalOptions.Addrs[1]", addr, err)
+		}
+	}
+}
+
 func TestNewWithoutClient(t *testing.T) {
 	if _, err := redislock.New(nil, redislock.Config{}); err == nil {
 		t.Error("New(nil) returns no error")
