@@ -128,7 +128,7 @@ func decides(t *testing.T, one, two sqllock.Engine, key string) {
 	for _, e := range []sqllock.Engine{one, two} {
 		_, err := e.Acquire(t.Context(), theirs, ttl)
 		held, ok := errors.AsType[*lockengine.HeldError](err)
-		if !ok || held.Holder.Owner != mine.Owner || held.Holder.TTL <= 0 || held.Holder.TTL > ttl {
+		if !ok || held.Holder.Owner != mine.Owner || held.Holder.TTL <= 0 || held.Holder.TTL > 2*ttl { // sessions of one server may differ in the time a little
 			t.Fatalf("Acquire of a held key: %v", err)
 		}
 	}
