@@ -177,12 +177,12 @@ func (s *series) commit() ending {
 	}
 	s.last.outcome = notify.OutcomeUnknown // if the driver panics: the COMMIT may be on its way
 	err := s.tx.Commit()
+	if errors.Is(err, dbtx.ErrCommitUnknown) {
+		return s.resolve(err) // where somebody's code may panic, too
+	}
 	s.last.outcome = ""
-	switch {
-	case err == nil:
+	if err == nil {
 		return ending{outcome: notify.OutcomeCommitted}
-	case errors.Is(err, dbtx.ErrCommitUnknown):
-		return s.resolve(err)
 	}
 	return s.rollback(s.outrun(err, true))
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"database/sql"
 	"database/sql/driver"
+	"io"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -23,6 +24,7 @@ type touchyDriver struct {
 	driver.Driver
 	at    string // how the statement begins
 	armed atomic.Bool
+	deaf  atomic.Bool // the answer to the next COMMIT is lost, and arms it
 }
 
 func (d *touchyDriver) Open(name string) (driver.Conn, error) {
@@ -48,7 +50,12 @@ type touchyConn struct {
 
 func (c *touchyConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
 	c.driver.touch(query)
-	return c.sqliteConn.ExecContext(ctx, query, args)
+	res, err := c.sqliteConn.ExecContext(ctx, query, args)
+	if err == nil && query == "COMMIT" && c.driver.deaf.Swap(false) {
+		c.driver.armed.Store(true)
+		return nil, io.ErrUnexpectedEOF
+	}
+	return res, err
 }
 
 func (c *touchyConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {

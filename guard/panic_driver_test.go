@@ -10,6 +10,7 @@ import (
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/guard/guardtest"
 	"github.com/belaygo/belay/internal/testwait"
+	"github.com/belaygo/belay/notify"
 )
 
 // touchyValue is a driver.Valuer that panics.
@@ -88,4 +89,24 @@ func TestDriverPanicIsRecovered(t *testing.T) {
 		t.Errorf("error is %v, with %d rows", err, e.count(&Stock{}))
 	}
 	e.wantFree("k")
+}
+
+// TestDriverPanicsBehindTheCommit: a driver that panics while Do looks for what became of a COMMIT
+// holds up nobody. As nobody knows the outcome, the key stays locked, and an event says so.
+func TestDriverPanicsBehindTheCommit(t *testing.T) {
+	db, d := openTouchy(t, "SELECT", 3)
+	e := &env{Guard: guardtest.New(t, db), t: t, db: db}
+	e.create(&Stock{ID: 1, Left: 9})
+	d.deaf.Store(true)
+	recovered := make(chan any, 1)
+	go func() {
+		defer func() { recovered <- recover() }()
+		_ = e.Apply(bg, "sku:1", guard.Update(&Stock{ID: 1}, take))
+	}()
+	testwait.Until(t, "the panic arrives", func() bool { return len(recovered) > 0 })
+	if p := <-recovered; p != "driver" {
+		t.Errorf("recovered %v", p)
+	}
+	wantIs(t, e.Peer(t, db).Apply(bg, "sku:1", guard.Update(&Stock{ID: 1}, take)), guard.ErrBusy)
+	e.wantEvent(notify.VerdictUnknownCommit, notify.OutcomeUnknown, "sku:1")
 }

@@ -16,8 +16,11 @@ import (
 
 func TestMain(m *testing.M) {
 	teststack.Quiet()
-	// gorm's cache of prepared statements has a goroutine that nothing stops.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("gorm.io/gorm/internal/lru.NewLRU[...].func1"))
+	goleak.VerifyTestMain(m,
+		// gorm's cache of prepared statements has a goroutine that nothing stops.
+		goleak.IgnoreAnyFunction("gorm.io/gorm/internal/lru.NewLRU[...].func1"),
+		// A query that has panicked never ends for database/sql.
+		goleak.IgnoreAnyFunction("github.com/belaygo/belay/internal/sqlconn.Discard"))
 }
 
 var (

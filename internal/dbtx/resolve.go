@@ -102,7 +102,11 @@ func (t *Tx) findOut(ctx context.Context) (Outcome, error) {
 	if err != nil {
 		return Unresolved, err
 	}
-	defer t.giveBack(ctx, c)
+	return t.reading(ctx, c, func() (Outcome, error) { return t.findOutBy(ctx, c, now) })
+}
+
+// findOutBy finds out by a connection to the server that had the transaction.
+func (t *Tx) findOutBy(ctx context.Context, c *sql.Conn, now dialect.Session) (o Outcome, err error) {
 	var restarted, still bool
 	err = t.atServer(ctx, c, func() (err error) {
 		restarted, err = t.dialect.Restarted(ctx, c, t.conn.Session, now)
@@ -117,7 +121,6 @@ func (t *Tx) findOut(ctx context.Context) (Outcome, error) {
 	case still:
 		return NotCommitted, nil
 	}
-	var o Outcome
 	if t.xid != "" && !restarted {
 		o, err = t.readOutcome(ctx, c)
 	} else {
@@ -147,18 +150,19 @@ func (t *Tx) findOwn(ctx context.Context) (Outcome, error) {
 	if err != nil {
 		return Unresolved, err
 	}
-	defer t.giveBack(ctx, c)
-	p, err := t.prove(ctx, c, t.journal.Images(), false)
-	if err == nil && p.Outcome != Committed {
-		err = fmt.Errorf("the database is %s: that a row is missing or old proves nothing there", family)
-	}
-	if err == nil {
-		err = t.dialect.Writer(ctx, c, t.conn.Session)
-	}
-	if err != nil {
-		return Unresolved, err
-	}
-	return Committed, nil
+	return t.reading(ctx, c, func() (Outcome, error) {
+		p, err := t.prove(ctx, c, t.journal.Images(), false)
+		if err == nil && p.Outcome != Committed {
+			err = fmt.Errorf("the database is %s: that a row is missing or old proves nothing there", family)
+		}
+		if err == nil {
+			err = t.dialect.Writer(ctx, c, t.conn.Session)
+		}
+		if err != nil {
+			return Unresolved, err
+		}
+		return Committed, nil
+	})
 }
 
 // readRows sees to it that the transaction is over, and decides by the rows that it wrote.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/belaygo/belay/internal/dbtx/dialect"
 	"github.com/belaygo/belay/internal/dbtx/pinned"
+	"github.com/belaygo/belay/internal/sqlconn"
 )
 
 // reconnect returns a connection to the server that had the transaction. On another server
@@ -53,6 +54,16 @@ func (t *Tx) isServer(now dialect.Session) error {
 		return fmt.Errorf("the database is another server now, %s instead of %s", now.Server, t.conn.Session.Server)
 	}
 	return nil
+}
+
+// reading runs f, which reads on c, and gives c back to the pool. If f panics, c is closed.
+func (t *Tx) reading(ctx context.Context, c *sql.Conn, f func() (Outcome, error)) (o Outcome, err error) {
+	err = sqlconn.Watch(c, func() (err error) {
+		o, err = f()
+		t.giveBack(ctx, c)
+		return err
+	})
+	return o, err
 }
 
 // giveBack returns a connection to the pool. On MySQL and MariaDB, without autocommit, its reads

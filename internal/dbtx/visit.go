@@ -43,23 +43,21 @@ func Visit(ctx context.Context, db *gorm.DB, f func(v *Visitor) error) error {
 	if err != nil {
 		return err
 	}
-	returned := false
-	defer func() {
-		if !returned || v.discard {
-			sqlconn.Discard(v.conn)
+	err = sqlconn.Watch(v.conn, func() error {
+		err := errNoServer
+		if v.Server() != (Server{}) {
+			err = f(v)
 		}
-		_ = v.conn.Close()
-	}()
-	if v.Server() == (Server{}) {
-		err = errNoServer
-	} else {
-		err = f(v)
+		// The reads may have begun a transaction where there is no autocommit.
+		if d.Name == "mysql" && v.exec(ctx, "ROLLBACK") != nil {
+			v.discard = true
+		}
+		return err
+	})
+	if v.discard {
+		sqlconn.Discard(v.conn)
 	}
-	// The reads may have begun a transaction where there is no autocommit.
-	if d.Name == "mysql" && v.exec(ctx, "ROLLBACK") != nil {
-		v.discard = true
-	}
-	returned = true
+	_ = v.conn.Close()
 	return err
 }
 

@@ -357,6 +357,15 @@ var guardMutants = []mutant{
 		tests: "guard TestDriverPanicsInTheCommit",
 	},
 	{
+		name:  "panic-behind-a-lost-commit-frees-the-key",
+		loses: "If a driver panics while a COMMIT is looked for, the next caller gets the key, and nobody learns that the outcome is unknown.",
+		file:  "guard/attempt.go",
+		old:   `		return s.resolve(err) // where somebody's code may panic, too`,
+		new: `		s.last.outcome = ""
+		return s.resolve(err)`,
+		tests: "guard TestDriverPanicsBehindTheCommit",
+	},
+	{
 		name:  "panic-keeps-the-transaction",
 		loses: "After a panic a connection and its row locks are never given back.",
 		file:  "guard/attempt.go",
