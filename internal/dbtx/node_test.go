@@ -17,6 +17,8 @@ import (
 	"gorm.io/gorm/logger"
 
 	"github.com/belaygo/belay/internal/dbtx"
+	"github.com/belaygo/belay/internal/message"
+	"github.com/belaygo/belay/internal/sqldb"
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/teststack"
 )
@@ -169,6 +171,34 @@ func TestNodeThatUndoes(t *testing.T) {
 	}
 }
 
+// TestNodeThatUndoesMessages: a transaction on Galera whose messages a node has undone in silence is not
+// committed with the writes behind them.
+func TestNodeThatUndoesMessages(t *testing.T) {
+	dsn := mariadb(t)
+	s := &swapper{Connector: node{Connector: connectorOf(t, dsn)}}
+	db := openBy(t, s)
+	migrateMessages(t, db)
+	tx := begin(t, db, dbtx.Options{})
+	wantNil(t, tx.Send(bg, []message.Row{{MessageID: "a", Key: "k", Topic: "sold", Body: []byte("{}")}}))
+	s.undoAt("FROM `stocks`")
+	wantNil(t, tx.DB().Find(&[]Stock{}).Error)
+	wantNil(t, tx.DB().Create(&Order{No: "a"}).Error)
+	if err := tx.Commit(); !dbtx.Retryable(err) {
+		t.Errorf("committed with %v", err)
+	}
+	if n := count(t, db, &Order{}); n != 0 {
+		t.Errorf("%d orders were committed without their message", n)
+	}
+}
+
+func migrateMessages(t *testing.T, db *gorm.DB) {
+	t.Helper()
+	pool, err := db.DB()
+	wantNil(t, err)
+	d, _ := sqldb.Of("mysql")
+	wantNil(t, message.Migrate(bg, sqldb.New(pool, d)))
+}
+
 // TestNodeMarksWrites: the savepoint that shows on Galera whether a transaction is still there comes before
 // its first write or lock, whatever sends it.
 func TestNodeMarksWrites(t *testing.T) {
@@ -176,6 +206,7 @@ func TestNodeMarksWrites(t *testing.T) {
 	for level, readsLock := range map[string]bool{"READ-COMMITTED": false, "REPEATABLE-READ": false, "SERIALIZABLE": true} {
 		var marks atomic.Int64
 		db := openBy(t, node{connectorOf(t, dsn+"&tx_isolation=%27"+level+"%27"), &marks})
+		migrateMessages(t, db)
 		for name, tt := range map[string]struct {
 			send  func(tx *dbtx.Tx) error
 			marks bool
@@ -188,6 +219,9 @@ func TestNodeMarksWrites(t *testing.T) {
 					_, err := c.ExecContext(ctx, "INSERT INTO orders (no) VALUES ('b')")
 					return err
 				})
+			}, true},
+			"message": {func(tx *dbtx.Tx) error {
+				return tx.Send(bg, []message.Row{{MessageID: "a", Key: "k", Topic: "sold", Body: []byte("{}")}})
 			}, true},
 		} {
 			marks.Store(0)

@@ -25,6 +25,11 @@ func (t *Tx) Send(ctx context.Context, rows []message.Row) error {
 	if err := t.usable(); err != nil {
 		return err
 	}
+	if t.conn.Session.MarksWrites() {
+		if err := t.mark(); err != nil {
+			return err
+		}
+	}
 	d, _ := sqldb.Of(t.dialect.Name)
 	c := &counting{conn: last{t}}
 	var err error
