@@ -69,6 +69,7 @@ func (t *Tx) Changed(row *tablerow.Row, version rowversion.Version, n int64, err
 		t.Poison(err)
 		return err
 	}
+	t.journal.Mark() // the UPDATE itself may have written by a trigger
 	return t.stale(w)
 }
 

@@ -30,7 +30,9 @@ func (t *Tx) noteWritten(of *statement.Write, affected int64, err error) {
 		t.refused(err)
 		return
 	case affected == 0:
-		t.journal.Forget()
+		if !t.mayWriteSilently(of.Table) {
+			t.journal.Forget()
+		}
 		return
 	}
 	w := journal.Write{How: statement.Blind, Table: of.Table, Rows: t.rows.Among(of), Deletes: of.Deletes}
@@ -43,6 +45,12 @@ func (t *Tx) noteWritten(of *statement.Write, affected int64, err error) {
 		}
 	}
 	t.journal.Classify(w)
+}
+
+// mayWriteSilently reports whether an UPDATE or DELETE of a table may write though it counts no row: a
+// trigger or a rule may write in its place, and MySQL counts no row that it leaves as it was.
+func (t *Tx) mayWriteSilently(table string) bool {
+	return table == "" || t.reader.Facts(table).Triggers
 }
 
 // checkLimit returns an error if a version was raised that is at the limit of its column:

@@ -52,6 +52,22 @@ var databaseMutants = []mutant{
 		tests: "internal/dbtx/dialect TestToldProvesNoMore",
 	},
 	{
+		name:  "silent-write-is-none",
+		loses: "What a trigger has written in the place of a statement is committed without cover, or lost in silence.",
+		file:  "internal/dbtx/write.go",
+		old:   `		if !t.mayWriteSilently(of.Table) {`,
+		new:   `		if true {`,
+		tests: "internal/dbtx TestSilentWrite",
+	},
+	{
+		name:  "stale-by-its-own-trigger",
+		loses: "On a table with triggers an operation swallows the conflict that proves another writer, and commits.",
+		file:  "internal/dbtx/evidence/judge.go",
+		old:   `		touched = j.Journal.TouchedBefore`,
+		new:   `		touched = j.Journal.Touched`,
+		tests: "internal/dbtx TestStaleOnATableWithTriggers",
+	},
+	{
 		name:  "part-of-the-rows-is-enough",
 		loses: "An update of several rows succeeds though one of them is another's by now.",
 		file:  "dbguard/written.go",

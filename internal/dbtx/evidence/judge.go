@@ -71,9 +71,13 @@ func (j *Judge) judge(c *inquiry) {
 func (j *Judge) inquire(c *inquiry) {
 	c.Evidence.Protected = true
 	c.about(c.suspects[0].row)
+	touched := j.Journal.Touched
+	if c.Kind == conflict.Stale { // the statement that has matched no row does not count
+		touched = j.Journal.TouchedBefore
+	}
 	c.clean = true
 	for _, s := range c.suspects {
-		s.clean = !j.Journal.Touched(s.row)
+		s.clean = !touched(s.row)
 		c.clean = c.clean && s.clean
 	}
 	if c.Err != nil && j.Reader.Dialect.Aborts || j.examine(c) != nil {

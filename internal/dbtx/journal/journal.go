@@ -124,6 +124,7 @@ func (j *Journal) Classify(w Write) {
 		return // it was not sent
 	}
 	j.writes = append(j.writes[:j.marked], w)
+	j.marked = len(j.writes)
 }
 
 // Forget drops the marked statement: it has written nothing.
@@ -166,7 +167,7 @@ func (j *Journal) Writes() []Write {
 // to another row may do so by a trigger or a cascade.
 func (j *Journal) Touched(r *protected.Row) bool { return j.touched(r, false) }
 
-// TouchedBefore reports so of the writes before the marked statement.
+// TouchedBefore reports so of the writes before the marked statement, or of all if that is classified.
 func (j *Journal) TouchedBefore(r *protected.Row) bool { return j.touched(r, true) }
 
 func (j *Journal) touched(r *protected.Row, before bool) bool {
