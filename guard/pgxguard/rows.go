@@ -142,7 +142,7 @@ func (r *rows) Conn() *pgx.Conn {
 	if r.in == nil {
 		return nil
 	}
-	return r.in.Conn()
+	return r.s.lend()
 }
 
 // TypeMap implements pgx.Rows.

@@ -40,6 +40,12 @@ func newSession(t *sqlfront.Transaction) (*session, error) {
 	return s, nil
 }
 
+// lend returns the connection for the program, which may then send what Belay does not see.
+func (s *session) lend() *pgx.Conn {
+	s.t.Conn().Lend()
+	return s.conn
+}
+
 // unwrap returns the driver's connection below those that wrap it, such as otelsql's.
 func unwrap(c driver.Conn) driver.Conn {
 	for {
@@ -77,6 +83,7 @@ options:
 		args = args[1:]
 	}
 	if rewriter != nil {
+		s.t.Conn().Use() // the rewriter may use the connection
 		if text, args, err = rewriter.RewriteQuery(ctx, s.conn, text, args); err != nil {
 			return query{}, fmt.Errorf("rewrite query: %w", err)
 		}

@@ -150,6 +150,7 @@ func (t *tx) Prepare(ctx context.Context, name, query string) (*pgconn.Statement
 	defer conn.Give()
 	var sd *pgconn.StatementDescription
 	var err error
+	conn.Use()
 	conn.Watch(func() { sd, err = t.s.conn.Prepare(ctx, name, query) })
 	if err != nil {
 		conn.Watcher.Learn(err)
@@ -160,7 +161,7 @@ func (t *tx) Prepare(ctx context.Context, name, query string) (*pgconn.Statement
 }
 
 // Conn implements pgx.Tx. What is written by it is not judged.
-func (t *tx) Conn() *pgx.Conn { return t.s.conn }
+func (t *tx) Conn() *pgx.Conn { return t.s.lend() }
 
 var errLargeObjects = errors.New("pgxguard: large objects are not supported")
 

@@ -41,11 +41,11 @@ func (l last) ExecContext(ctx context.Context, query string, args ...any) (sql.R
 }
 
 // atEnd returns what PostgreSQL reports of a transaction that is about to be committed. It is asked if
-// another statement was sent meanwhile, which may have failed or have come to another session, and if
+// another statement was or may have been sent meanwhile, and have failed or come to another session, and if
 // the write itself came to another one: behind some poolers that has made, and committed, a transaction
 // of its own, with a number.
 func (t *Tx) atEnd(ctx context.Context) (dialect.Transaction, error) {
-	if r := &t.reported; r.Own && r.used == t.conn.Used() {
+	if r := &t.reported; r.Own && !t.conn.UsedSince(r.used) {
 		return r.Transaction, nil
 	}
 	return t.dialect.ReadTransaction(ctx, t.conn.SQL, t.conn.Session, "")

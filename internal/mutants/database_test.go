@@ -497,6 +497,14 @@ var resolveMutants = []mutant{
 		tests: "internal/dbtx TestResolveBehindASplitter",
 	},
 	{
+		name:  "lent-connection-is-trusted",
+		loses: "An operation is reported as done that PostgreSQL has rolled back: a statement of its pgx.Conn had failed.",
+		file:  "internal/dbtx/pinned/conn.go",
+		old:   `return c.lent.Load() || `,
+		new:   `return `,
+		tests: "internal/dbtx TestUseDuringTheLastStatement",
+	},
+	{
 		name:  "number-names-a-text",
 		loses: "On MySQL a number names several rows of a column of texts, and their writers are taken for each other.",
 		file:  "internal/dbtx/row.go",

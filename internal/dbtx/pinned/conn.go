@@ -52,6 +52,7 @@ type Conn struct {
 	turn    turn
 	sent    atomic.Int64 // statements of the program
 	used    atomic.Int64 // statements, and other uses of the connection
+	lent    atomic.Bool  // the program has the driver's own, whose uses nobody counts
 	results results
 	several bool // it takes statements while rows are open
 }
@@ -233,8 +234,11 @@ func (c *Conn) Abort() {
 // how often the connection was used then.
 func (c *Conn) Use() int64 { return c.used.Add(1) }
 
-// Used returns how often the connection was used.
-func (c *Conn) Used() int64 { return c.used.Load() }
+// Lend notes that the program gets the driver's connection, for the rest of the transaction.
+func (c *Conn) Lend() { c.lent.Store(true) }
+
+// UsedSince reports whether the connection was used since Use returned used, or may have been.
+func (c *Conn) UsedSince(used int64) bool { return c.lent.Load() || c.used.Load() != used }
 
 // Free gives the connection back to the pool, unless it is broken.
 func (c *Conn) Free() {
