@@ -8,6 +8,7 @@ import (
 
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/internal/dbtx"
+	"github.com/belaygo/belay/internal/tablerow"
 	"github.com/belaygo/belay/internal/testdb"
 )
 
@@ -30,24 +31,45 @@ type Carton struct {
 // TestRenamedInTheTransaction: the row of a name that was inserted and then given up is
 // missing because this transaction was committed.
 func TestRenamedInTheTransaction(t *testing.T) {
-	for name, then := range map[string]func(tx *gorm.DB, c *Bale) error{
-		"another name": func(tx *gorm.DB, c *Bale) error { c.Code = "b"; return tx.Save(c).Error },
-		"deleted":      func(tx *gorm.DB, c *Bale) error { return tx.Delete(&Bale{ID: c.ID, Version: 1}).Error },
+	raw := func(tx *dbtx.Tx) error {
+		return tx.DB().Exec("INSERT INTO bales (id, code, version, stamp) VALUES ('x', ?, 1, 1)", "a").Error
+	}
+	create := func(tx *dbtx.Tx) error { return tx.DB().Create(&Bale{ID: "x", Code: "a"}).Error }
+	for name, tt := range map[string]struct {
+		insert, then func(tx *dbtx.Tx) error
+	}{
+		"saved": {create, func(tx *dbtx.Tx) error { return tx.DB().Save(&Bale{ID: "x", Code: "b", Version: 1}).Error }},
+		"another name": {create, func(tx *dbtx.Tx) error {
+			return tx.DB().Model(Bale{ID: "x", Code: "a", Version: 1}).Update("code", "b").Error
+		}},
+		"another name and key": {create, func(tx *dbtx.Tx) error {
+			return tx.DB().Model(Bale{ID: "x", Code: "a", Version: 1}).Updates(map[string]any{"id": "y", "code": "b"}).Error
+		}},
+		"another name by SQL": {create, renameBale},
+		"deleted":             {create, func(tx *dbtx.Tx) error { return tx.DB().Delete(&Bale{ID: "x", Version: 1}).Error }},
+		"SQL, another name":   {raw, renameBale},
+		"SQL, another name by GORM": {raw, func(tx *dbtx.Tx) error {
+			return tx.DB().Model(Bale{ID: "x", Code: "a", Version: 1}).Update("code", "b").Error
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			eachMySQLLink(t, func(t *testing.T, direct, db *gorm.DB, k *testdb.Link) {
 				wantNil(t, direct.AutoMigrate(&Bale{}))
 				tx := begin(t, db, dbtx.Options{})
-				wantNil(t, tx.Protect(&Bale{Code: "a"}))
-				c := &Bale{ID: "x", Code: "a"}
-				wantNil(t, tx.DB().Create(c).Error)
-				wantNil(t, then(tx.DB(), c))
+				wantNil(t, tx.Protect(tablerow.New("bales", []any{"code", "a"})))
+				wantNil(t, tt.insert(tx))
+				wantNil(t, tt.then(tx))
 				if o, err := resolve(t, tx, k, true); o == dbtx.NotCommitted {
 					t.Errorf("resolved as %v, %v", o, err)
 				}
 			})
 		})
 	}
+}
+
+// renameBale gives the bale another name by an UPDATE whose columns Belay does not know.
+func renameBale(tx *dbtx.Tx) error {
+	return tx.UpdateRow(bg, tablerow.New("bales", []any{"code", "a"}), 1, "code = 'b'", nil)
 }
 
 // TestRecreatedByAnother: a row that somebody without the lock deleted and made again

@@ -29,7 +29,8 @@ import (
 //     another connection. Until ctx ends, the reads wait for locks on the rows. The
 //     transaction was committed if a row has its [dbguard.Stamp], or a key that the database
 //     generated for it. It was not committed if a row still has its old version, or has the
-//     new one with another's stamp, or if a row that it inserted is missing.
+//     new one with another's stamp, or if a row that it inserted, and cannot have renamed, is
+//     missing.
 //   - On PostgreSQL rows are read, too, if it has crashed since, because it may have
 //     given the number to another transaction.
 //

@@ -52,6 +52,7 @@ func Update(stmt *gorm.Statement) *statement.Write {
 	}
 	if len(w.Expected) > 0 {
 		w.Stamp = models.Assigned[rowversion.Stamp](stmt)
+		w.Rekeys = models.AssignsKey(stmt)
 	}
 	return w
 }

@@ -16,6 +16,8 @@ type Image struct {
 	generated bool            // the database made the key, for this row alone
 	inserted  bool
 	deleted   bool
+	rekeyed   bool               // an update has set the primary key
+	renamed   bool               // the inserted row may have another name by now, and be found by none
 	vague     bool               // the write may have left the row as it was, or its result is unknown
 	From      rowversion.Version // the version before the transaction
 	version   rowversion.Version // 0 = the row has none
@@ -61,7 +63,7 @@ func Updated(rows *protected.Rows, w *statement.Write) (images []Image) {
 	for _, loaded := range w.Expected {
 		for r := range rows.Matching(w.Table, loaded.Value) {
 			images = append(images, Image{
-				Row: r, Model: w.Model, key: loaded.Key, deleted: w.Deletes,
+				Row: r, Model: w.Model, key: loaded.Key, deleted: w.Deletes, rekeyed: w.Rekeys,
 				From: loaded.Version, version: loaded.Version + rowversion.Version(w.Steps), stamp: w.Stamp,
 			})
 		}

@@ -36,11 +36,22 @@ func latest(images []Image, img Image) []Image {
 	earlier := images[i]
 	img.vague = earlier.vague || earlier.inserted && img.deleted || earlier.deleted
 	img.From = earlier.From
-	if earlier.inserted {
-		img.key, img.guessed, img.generated, img.inserted = earlier.key, earlier.guessed, earlier.generated, true
+	if earlier.inserted && !img.inserted { // or the first one has another name by now
+		img = img.ofInserted(earlier)
 	}
 	images[i] = img
 	return images
+}
+
+// ofInserted returns the image of an update of a row that the transaction has inserted. An update may have
+// given the row another name. Then only its primary key finds it.
+func (i Image) ofInserted(earlier Image) Image {
+	i.inserted, i.key = true, nil
+	if i.Model.Declares(earlier.Model) { // by the same columns
+		i.key, i.guessed, i.generated = earlier.key, earlier.guessed, earlier.generated
+	}
+	i.renamed = earlier.renamed || i.rekeyed || i.ByKey() == nil
+	return i
 }
 
 // ByKey returns the row named by its primary key, for an inserted row that is not found

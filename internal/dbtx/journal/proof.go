@@ -80,9 +80,9 @@ func (i Image) sameKey(row statement.Value, generates bool) Proof {
 }
 
 // absent returns the proof in the absence of the row. A row whose name the database may
-// store in another form may exist without being found.
+// store in another form, or that has another name by now, may exist without being found.
 func (i Image) absent() Proof {
-	if i.inserted && !slices.ContainsFunc(i.Row.Values, sqlvalue.MayChange) {
+	if i.inserted && !i.renamed && !slices.ContainsFunc(i.Row.Values, sqlvalue.MayChange) {
 		return Proof{Outcome: NotCommitted, Held: !i.Row.Kept}
 	}
 	return Proof{} // another may have deleted it

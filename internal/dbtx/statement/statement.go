@@ -21,6 +21,7 @@ type Write struct {
 	Expected []Expected       // the rows whose versions an UPDATE or DELETE compares
 	Steps    int64            // by how much an UPDATE raises a version
 	Stamp    rowversion.Stamp // that an UPDATE assigns; 0 if none
+	Rekeys   bool             // an UPDATE sets the primary key
 
 	Images []Image // the rows that an INSERT has made, after it has succeeded
 

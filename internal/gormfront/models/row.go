@@ -2,6 +2,7 @@ package models
 
 import (
 	"reflect"
+	"slices"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
@@ -131,4 +132,12 @@ func Assigned[T any](stmt *gorm.Statement) (value T) {
 		}
 	}
 	return value
+}
+
+// AssignsKey reports whether an UPDATE sets a column of the primary key.
+func AssignsKey(stmt *gorm.Statement) bool {
+	set, _ := stmt.Clauses["SET"].Expression.(clause.Set)
+	return slices.ContainsFunc(set, func(a clause.Assignment) bool {
+		return slices.Contains(stmt.Schema.PrimaryFieldDBNames, a.Column.Name)
+	})
 }
