@@ -9,6 +9,8 @@ import (
 
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/internal/dbtx"
+	"github.com/belaygo/belay/internal/tablerow"
+	"github.com/belaygo/belay/internal/testdb"
 )
 
 type Slot struct {
@@ -128,6 +130,29 @@ func TestNullInKeys(t *testing.T) {
 			t.Errorf("coverage is %+v, want none", c)
 		}
 	})
+}
+
+// TestEmptyIsNull: a row can't be protected by an empty text that a sql_mode of MariaDB makes NULL.
+func TestEmptyIsNull(t *testing.T) {
+	for mode, isNull := range map[string]bool{"STRICT_TRANS_TABLES": false, "STRICT_TRANS_TABLES,EMPTY_STRING_IS_NULL": true} {
+		db := testdb.OpenMySQL(t, mariadb(t)+"&sql_mode=%27"+mode+"%27")
+		prepare(t, db)
+		wantNil(t, db.Exec("CREATE TABLE slips (shop VARCHAR(20), no VARBINARY(20), UNIQUE KEY slip (shop, no))").Error)
+		for _, tt := range []struct {
+			shop   string
+			no     []byte
+			isNull bool
+		}{{"", []byte("7"), isNull}, {"a", []byte{}, isNull}, {"a", []byte("7"), false}} {
+			tx := begin(t, db, dbtx.Options{})
+			err := tx.Protect(tablerow.New("slips", []any{"shop", tt.shop, "no", tt.no}))
+			if tt.isNull {
+				wantIs(t, err, dbguard.ErrUnprotectable)
+			} else {
+				wantNil(t, err)
+			}
+			tx.Rollback()
+		}
+	}
 }
 
 type Member struct {

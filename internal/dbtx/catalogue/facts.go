@@ -69,7 +69,10 @@ var factsQueries = map[string]string{
 // Facts returns the facts of a table.
 func (s Source) Facts(ctx context.Context, table string) (f Facts, err error) {
 	err = s.read(ctx, factsQueries, table, func(rows *sql.Rows) error {
-		return rows.Scan(&f.Transactional, &f.Triggers, &f.Alters, &f.Cascades, &f.Rewritten)
+		var rewritten sql.NullString // an empty text is NULL in a sql_mode of MariaDB
+		err := rows.Scan(&f.Transactional, &f.Triggers, &f.Alters, &f.Cascades, &rewritten)
+		f.Rewritten = rewritten.String
+		return err
 	})
 	if err != nil {
 		return Facts{}, fmt.Errorf("read what is known of table %s: %w", table, err)

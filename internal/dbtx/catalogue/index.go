@@ -30,10 +30,11 @@ func (i Index) flaw() string {
 func (s Source) Indexes(ctx context.Context, table string) (indexes []Index, err error) {
 	err = s.read(ctx, indexQueries, table, func(rows *sql.Rows) error {
 		var one Index
-		var column sql.NullString
-		if err := rows.Scan(&one.Name, &column, &one.Primary, &one.Flaw); err != nil {
+		var column, flaw sql.NullString // an empty text is NULL in a sql_mode of MariaDB
+		if err := rows.Scan(&one.Name, &column, &one.Primary, &flaw); err != nil {
 			return err
 		}
+		one.Flaw = flaw.String
 		if n := len(indexes); n == 0 || indexes[n-1].Name != one.Name {
 			indexes = append(indexes, one)
 		}

@@ -133,6 +133,7 @@ func readMySQLSession(ctx context.Context, c *sql.Conn) (Session, error) {
 		ReadsLock:        readsLock(level),
 		TimeoutRollsBack: rollback == "ON" || rollback == "1",
 		Strict:           strings.Contains(known["sql_mode"], "STRICT_"),
+		EmptyIsNull:      strings.Contains(known["sql_mode"], "EMPTY_STRING_IS_NULL"),
 		Grammar:          grammarOfMySQL(known["sql_mode"]),
 		RefusesChanged:   known["innodb_snapshot_isolation"] == "ON",
 		Behind:           behindMySQL(known),

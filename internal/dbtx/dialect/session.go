@@ -45,6 +45,7 @@ type Session struct {
 	Snapshot         bool // the transaction has one, which no other's commit changes
 	ReadsLock        bool // on MySQL and MariaDB, a plain read locks the rows that it finds
 	Strict           bool // a value that does not fit is refused
+	EmptyIsNull      bool // an empty text is NULL
 	Grammar          sqltext.Grammar
 	RefusesChanged   bool   // a row that changed since the snapshot is not written, nor locked
 	TimeoutRollsBack bool   // a lock wait that takes too long undoes the transaction

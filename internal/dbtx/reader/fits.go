@@ -15,12 +15,16 @@ import (
 // Fits returns an error that matches ErrUnprotectable if MySQL or MariaDB would store a part of
 // the row's name differently: without strict mode they cut it to the length of its column, so
 // that names which differ in the rest are one row, and they may replace a 0 by a generated
-// number. No read would find such a row by its name.
+// number, and an empty text by NULL. No read would find such a row by its name.
 func (q *Reader) Fits(r *protected.Row) error {
 	if q.Dialect.Name != "mysql" {
 		return nil
 	}
 	for i, name := range r.Columns {
+		if q.Session.EmptyIsNull && isEmpty(r.Values[i]) {
+			return fmt.Errorf("%w: %s.%s is empty, in whose place the database puts NULL in its sql_mode EMPTY_STRING_IS_NULL",
+				conflict.ErrUnprotectable, r.Table, name)
+		}
 		zero := sqlvalue.IsZero(r.Values[i])
 		if q.Session.Strict && !zero {
 			continue
@@ -36,6 +40,15 @@ func (q *Reader) Fits(r *protected.Row) error {
 		}
 	}
 	return nil
+}
+
+// isEmpty reports whether a value is an empty text, or no bytes.
+func isEmpty(value any) bool {
+	if text, ok := sqlvalue.Text(value); ok {
+		return text == ""
+	}
+	b, ok := sqlvalue.Indirect(value).([]byte)
+	return ok && len(b) == 0
 }
 
 func isCut(c catalogue.Column, value any) bool {
