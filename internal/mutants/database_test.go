@@ -521,6 +521,14 @@ var resolveMutants = []mutant{
 		tests: "internal/dbtx TestEmptyIsNull",
 	},
 	{
+		name:  "timeout-proves-a-rollback",
+		loses: "On PostgreSQL 17 an operation is reported as rolled back that was committed when transaction_timeout ended.",
+		file:  "internal/dbtx/dialect/commit.go",
+		old:   `pgOperator, pgTimeout, pgSystem`,
+		new:   `pgOperator, pgSystem`,
+		tests: "internal/dbtx/dialect TestNotCommittedOfPostgres",
+	},
+	{
 		name:  "number-names-a-text",
 		loses: "On MySQL a number names several rows of a column of texts, and their writers are taken for each other.",
 		file:  "internal/dbtx/row.go",

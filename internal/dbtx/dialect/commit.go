@@ -21,4 +21,4 @@ func notCommitted(err error) bool {
 
 // pgUnsure are errors, and classes of them, after which PostgreSQL may still find the
 // commit in its log, or with which a server like PostgreSQL reports an unknown outcome.
-var pgUnsure = []string{pgConnection, pgIncomplete, pgResources, pgOperator, pgSystem, pgInternal}
+var pgUnsure = []string{pgConnection, pgIncomplete, pgResources, pgOperator, pgTimeout, pgSystem, pgInternal}

@@ -37,6 +37,7 @@ const (
 	pgUnsupported   = "0A000"
 	pgUnprepared    = "55000" // by Aurora, of the position in the log
 	pgOutside       = "25P01" // of a transaction
+	pgTimeout       = "25P04" // of the transaction: it may end the session behind an executed COMMIT
 )
 
 // readPostgresSession identifies a server by its address, the system identifier and, on a primary,
