@@ -41,8 +41,8 @@ type Call[In, Out, Ans any] struct {
 	// keys of Also. It must not fail for reasons of business: as long as it does, the request
 	// stays open, and the service is not called again. Refuse is an error here.
 	Settle func(ctx context.Context, tx *gorm.DB, in In, o Outcome[Out]) (Ans, error)
-	// Timeout bounds one run of Do. Defaults to 30 seconds, and is 10 minutes at most. Keep it below
-	// the MaxHold of the Locker, or the loss of the lock is reported.
+	// Timeout bounds one run of Do, and counts the time while the host is suspended. Defaults to 30 seconds,
+	// and is 10 minutes at most. Keep it below the MaxHold of the Locker, or the loss of the lock is reported.
 	Timeout time.Duration
 	// Until is how long after Reserve a run of Do may begin, by the database's clock. It is
 	// required, and at least Timeout: Until and Timeout together are less than the time for which the service

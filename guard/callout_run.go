@@ -216,16 +216,17 @@ func (o *callout) late() bool {
 	return clock.Since(o.begun) > o.slack() || clock.Since(o.read) >= o.left
 }
 
-// call makes the call, whose context does not end with the lock.
+// call makes the call, whose context does not end with the lock. The time for it begins before it is known
+// that there is enough: the process may be paused between the two.
 func (o *callout) call(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	ctx, cancel := o.guard.clock.WithTimeout(ctx, o.timeout)
+	defer cancel()
 	if o.late() {
 		return errLate
 	}
-	ctx, cancel := context.WithTimeout(ctx, o.timeout)
-	defer cancel()
 	fail.Point("guard/before-call")
 	result, err := o.do(ctx, o.request.Downstream(o.name))
 	fail.Point("guard/called")

@@ -2,6 +2,7 @@ package guard_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"sync"
 	"testing"
@@ -9,6 +10,8 @@ import (
 
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/internal/testwait"
+	"github.com/belaygo/belay/notify"
 )
 
 // TestSuspendedHost: the host is suspended between the begin of a lease and the call, or somebody sets
@@ -67,4 +70,68 @@ func TestSuspendedHost(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestSuspendedInCall: the host is suspended while Do runs, for longer than the lease and Until. The context
+// of Do has ended when it goes on, also for a client that had begun to wait: nothing is sent again to a
+// provider that may have forgotten the id. Another process may call.
+func TestSuspendedInCall(t *testing.T) {
+	t.Parallel()
+	withCalls(t, func(e *paying) {
+		e.cut = errors.New("no answer")
+		e.meantime = func(ctx context.Context) {
+			waits, stop := context.WithCancel(ctx)
+			defer stop()
+			e.Guard.Guard.StepClock(2 * time.Hour)
+			defer e.Guard.Guard.StepClock(-2 * time.Hour)
+			wantIs(e.t, ctx.Err(), context.DeadlineExceeded)
+			testwait.Until(e.t, "whoever waits has noticed", func() bool { return waits.Err() != nil })
+		}
+		_, err := e.run("a", 5)
+		wantIs(e.t, err, guard.ErrPending)
+		if open := e.pending(); len(open) != 1 || !open[0].Calling {
+			e.t.Errorf("pending are %+v, want one whose lease lasts", open)
+		}
+		e.cut, e.meantime = nil, nil
+		e.passes("lease_ms")
+		e.settles(2)
+	})
+}
+
+// A pausing is a context and an Observer: the host is suspended when a deadline is made of the context
+// behind a transaction.
+type pausing struct {
+	context.Context
+
+	suspend func()
+	armed   bool
+}
+
+func (p *pausing) Deadline() (time.Time, bool) {
+	if p.armed {
+		p.armed = false
+		p.suspend()
+	}
+	return time.Time{}, false
+}
+
+func (p *pausing) Start(ctx context.Context, step guard.Step, _ string) (context.Context, func(error)) {
+	return ctx, func(error) { p.armed = step == guard.StepDo }
+}
+
+func (*pausing) Trace(context.Context) notify.Trace { return notify.Trace{} }
+
+// TestSuspendedWithTheDeadline: the host is suspended when the call gets its deadline. That is set before
+// the look at the clock, so it does not begin with the time after that.
+func TestSuspendedWithTheDeadline(t *testing.T) {
+	t.Parallel()
+	withCalls(t, func(e *paying) {
+		p := &pausing{Context: bg}
+		g, _ := e.noticing(p)
+		p.suspend = func() { g.StepClock(2 * time.Hour) }
+		_, err := e.buy().Run(p, g, printed("a", "5"), 5)
+		if wantIs(e.t, err, guard.ErrPending); e.calls != 0 {
+			e.t.Errorf("%d calls, want none", e.calls)
+		}
+	})
 }

@@ -38,16 +38,26 @@ var errExited = errors.New("relay: the call has ended its goroutine, by runtime.
 
 // carry sends rows until one is not accepted.
 func (c courier) carry(ctx context.Context, rows []row, term int64) {
-	for n, r := range rows {
-		old := c.old(r)
-		if c.closing.Err() != nil || !c.lanes.sends(r.lane, term) || old {
-			c.results <- result{row: r, last: true, rest: rows[n:], old: old}
-			return
-		}
-		if !c.try(ctx, r, rows[n+1:]) {
+	for n := range rows {
+		if !c.next(ctx, rows[n:], term) {
 			return
 		}
 	}
+}
+
+// next sends the first of the rows if it may be sent, and reports whether the rest is to be sent. The time
+// for the call begins before that is known: the process may be paused between the two.
+func (c courier) next(ctx context.Context, rows []row, term int64) bool {
+	r := rows[0]
+	route, _ := routeOf(c.routes, r.msg.Topic)
+	ctx, cancel := c.lanes.clock.WithTimeout(ctx, route.Timeout)
+	defer cancel()
+	old := c.old(r)
+	if c.closing.Err() != nil || !c.lanes.sends(r.lane, term) || old {
+		c.results <- result{row: r, last: true, rest: rows, old: old}
+		return false
+	}
+	return c.try(ctx, r, rows[1:])
 }
 
 // try sends a row, and reports whether the rest is to be sent.

@@ -65,7 +65,7 @@
 // of each row that was read, so no promoted replica lacks a message that was sent.
 //
 // A courier sends only while the lease of its lane lasts, by the clocks of the process: its monotonic
-// clock stands while the host is suspended, so the wall clock counts, too. A lease
+// clock stands while the host is suspended, so the wall clock counts, too, also for the end of a call. A lease
 // is renewed while messages are under way, however long they take. Lanes, and not rows, are
 // leased since SKIP LOCKED would let a message overtake one that another relay has locked.
 //

@@ -58,7 +58,7 @@ type Route struct {
 	// effect. Choose less than the called service remembers ids. Required with Handle;
 	// defaults to 0, without end, with To.
 	Until time.Duration
-	// Timeout limits one try. Defaults to 30 seconds.
+	// Timeout limits one try, and counts the time while the host is suspended. Defaults to 30 seconds.
 	Timeout time.Duration
 }
 
@@ -75,8 +75,6 @@ var (
 var errNoRoute = errors.New("relay: no route for the topic")
 
 func (r Route) send(ctx context.Context, m Message) error {
-	ctx, cancel := context.WithTimeout(ctx, r.Timeout)
-	defer cancel()
 	if r.Handle != nil {
 		return r.Handle(ctx, m)
 	}

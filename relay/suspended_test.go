@@ -2,6 +2,7 @@ package relay_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -82,4 +83,37 @@ func TestSuspendedHost(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestSuspendedInCall: the host is suspended while a message is sent, until the provider may have forgotten
+// its id. The context of the call has ended when it goes on, also for a client that had begun to wait.
+func TestSuspendedInCall(t *testing.T) {
+	t.Parallel()
+	const until, suspended = 10 * time.Minute, 20 * time.Minute
+	each(t, func(t *testing.T, db *gorm.DB) {
+		var running *relay.Relay
+		var r recorder
+		began, ended := make(chan struct{}), make(chan error, 1)
+		cfg := relay.WithLease(relay.Config{Routes: []relay.Route{{Topic: "sale", Until: until, Timeout: time.Minute, Handle: func(ctx context.Context, m relay.Message) error {
+			<-began
+			waits, stop := context.WithCancel(ctx)
+			defer stop()
+			running.StepClock(suspended)
+			defer running.StepClock(-suspended)
+			testdb.WantNil(t, db.Exec("UPDATE belay_message SET created_at = created_at - ?", suspended.Milliseconds()).Error)
+			ended <- ctx.Err()
+			testwait.Until(t, "whoever waits has noticed", func() bool { return waits.Err() != nil })
+			return errors.Join(r.Publish(ctx, m), ctx.Err())
+		}}}}, time.Hour)
+		store(t, db, row("a", 0))
+		running = start(t, db, cfg)
+		close(began)
+		if err := <-ended; !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the context's error is %v, want that its time has passed", err)
+		}
+		testwait.Until(t, "the message is a dead letter", func() bool { return count(t, db, "belay_parked WHERE dead = 2") == 1 })
+		if got := r.tries(); len(got) != 1 {
+			t.Errorf("calls are %v, want one", got)
+		}
+	})
 }

@@ -1,6 +1,6 @@
 // Package elapsed measures how much time has passed where less than the truth could let something
 // happen twice: a call of a payment's provider after it has forgotten the id, or behind a lease that
-// another process has by now.
+// another process has by now. A context of WithTimeout ends such a call when it goes on.
 //
 // Go compares times by the monotonic clock, which stands while the host is suspended. The wall clock
 // goes on, but may be set. Since returns the larger of what the two say:
@@ -30,9 +30,11 @@ type Clock struct {
 }
 
 // Since returns how much time has passed since t, which is a result of time.Now.
-func (c *Clock) Since(t time.Time) time.Duration {
+func (c *Clock) Since(t time.Time) time.Duration { return since(t, c.step.Load()) }
+
+func since(t time.Time, step int64) time.Duration {
 	now := time.Now()
-	wall := now.Round(0).Sub(t.Round(0)) + time.Duration(c.step.Load())
+	wall := now.Round(0).Sub(t.Round(0)) + time.Duration(step)
 	return max(now.Sub(t), wall)
 }
 

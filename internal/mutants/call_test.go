@@ -152,6 +152,32 @@ var callMutants = []mutant{
 		tests: "guard TestSuspendedHost",
 	},
 	{
+		name:  "call-goes-on-behind-a-suspension",
+		loses: "A host that was suspended in a call sends it again, to a provider that has forgotten the id.",
+		file:  "guard/callout_run.go",
+		old:   `	ctx, cancel := o.guard.clock.WithTimeout(ctx, o.timeout)`,
+		new:   `	ctx, cancel := context.WithTimeout(ctx, o.timeout)`,
+		tests: "guard TestSuspendedInCall",
+	},
+	{
+		name:  "call-timed-from-the-look",
+		loses: "A process that is paused behind the look at its clock has the whole time for the call, behind the lease.",
+		file:  "guard/callout_run.go",
+		old: `	ctx, cancel := o.guard.clock.WithTimeout(ctx, o.timeout)
+	defer cancel()
+	if o.late() {
+		return errLate
+	}
+`,
+		new: `	if o.late() {
+		return errLate
+	}
+	ctx, cancel := o.guard.clock.WithTimeout(ctx, o.timeout)
+	defer cancel()
+`,
+		tests: "guard TestSuspendedWithTheDeadline",
+	},
+	{
 		name:  "reservation-lacking-at-a-former-writer",
 		loses: "An error says that a request was rolled back, on the word of a server that may be behind.",
 		file:  "guard/callout_reserve.go",

@@ -214,6 +214,14 @@ var messageMutants = []mutant{
 		tests: "relay TestSuspendedHost",
 	},
 	{
+		name:  "message-goes-on-behind-a-suspension",
+		loses: "A relay whose host was suspended in a call sends a message again, to a provider that has forgotten the id.",
+		file:  "relay/courier.go",
+		old:   `c.lanes.clock.WithTimeout(ctx, route.Timeout)`,
+		new:   `context.WithTimeout(ctx, route.Timeout)`,
+		tests: "relay TestSuspendedInCall",
+	},
+	{
 		name:  "lane-of-a-suspended-host",
 		loses: "A relay whose host was suspended sends the messages of a lane that another relay has.",
 		file:  "relay/lanes.go",

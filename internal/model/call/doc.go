@@ -23,7 +23,8 @@
 // A [State] is a comparable value, and an action changes a copy of it or reports that it cannot
 // happen. [Search] goes breadth first. Time has no numbers: the lease of P may end at any time, and
 // Until may pass at any time after that. A check of the clock and the begin of a call are one step
-// here. In the code the deadline of the call's context covers the time between the two.
+// here. In the code the deadline of the call's context covers the time between the two: it is set before the
+// check, and counts the time while the host is suspended.
 //
 // An action that breaks an invariant notes it in the state. A [Weakness] drops one rule of the
 // protocol. TestMutants shows that the search finds each of the eight rules that are easiest to
