@@ -60,7 +60,8 @@ type Outcome[Out any] struct {
 // been called. The error is a *PendingError. Repeat the request, with the same content.
 var ErrPending = errors.New("guard: the outcome of the call is not known yet: repeat the request")
 
-// A PendingError reports a request whose outcome is open. It matches ErrPending, and its cause.
+// A PendingError reports a request whose outcome is open. It matches ErrPending, and its cause, but no
+// ErrDuplicate, ErrExists or ErrMismatch that Do has returned: that is of another call.
 type PendingError struct {
 	Since, Until time.Time // of the reservation, and when the last call may begin; zero if they were not read
 	Tries        int       // calls that may have begun; 0 if that was not read

@@ -3,12 +3,14 @@ package guard_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
 	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/once"
 )
 
 // TestReservationMeetsARow: a row that Reserve finds, or an error of its own, says nothing of the request.
@@ -32,6 +34,23 @@ func TestReservationMeetsARow(t *testing.T) {
 		if e.calls != 0 || len(e.pending()) != 0 {
 			e.t.Errorf("%d calls, pending are %v", e.calls, e.pending())
 		}
+	})
+}
+
+// TestOwnErrorOfDo: an error of another call that Do has made says nothing of the request, which is open.
+func TestOwnErrorOfDo(t *testing.T) {
+	t.Parallel()
+	withCalls(t, func(e *paying) {
+		for _, other := range []error{guard.ErrDuplicate, guard.ErrExists, guard.ErrMismatch, once.ErrRequest} {
+			e.fails = fmt.Errorf("of the ledger: %w", other)
+			_, err := e.run("a", 5)
+			wantIs(e.t, err, guard.ErrPending)
+			if errors.Is(err, other) || !strings.Contains(err.Error(), e.fails.Error()) {
+				e.t.Errorf("error is %v, want one with its text, and not itself", err)
+			}
+		}
+		e.fails = nil
+		e.settles(5)
 	})
 }
 

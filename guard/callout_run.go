@@ -256,7 +256,7 @@ func (o *callout) returned(ctx context.Context, err error) error {
 		}
 		fail.Point("guard/given-back")
 	}
-	return &PendingError{Err: err}
+	return &PendingError{Err: o.claiming().own(err)}
 }
 
 // stores is how often a result is stored: the first connection may be a broken one of the pool.

@@ -152,6 +152,14 @@ var callMutants = []mutant{
 		tests: "guard TestSuspendedHost",
 	},
 	{
+		name:  "call-done-before",
+		loses: "A consumer acknowledges a message whose charge is open, since the ledger had a request before.",
+		file:  "guard/callout_run.go",
+		old:   `	return &PendingError{Err: o.claiming().own(err)}`,
+		new:   `	return &PendingError{Err: err}`,
+		tests: "guard TestOwnErrorOfDo",
+	},
+	{
 		name:  "call-goes-on-behind-a-suspension",
 		loses: "A host that was suspended in a call sends it again, to a provider that has forgotten the id.",
 		file:  "guard/callout_run.go",
