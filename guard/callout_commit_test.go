@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"gorm.io/gorm"
+
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/teststack"
@@ -26,9 +28,15 @@ func payingOver(t *testing.T, dsn string) (*paying, *testdb.Link) {
 // through returns a Guard behind the link, with locks of its own.
 func (e *paying) through(endTimeout time.Duration) *guard.Guard {
 	e.t.Helper()
+	return e.over(e.open(), endTimeout)
+}
+
+// over returns a Guard of db, with locks of its own.
+func (e *paying) over(db *gorm.DB, endTimeout time.Duration) *guard.Guard {
+	e.t.Helper()
 	locker, err := lock.New(memlock.New(), lock.Config{})
 	wantNil(e.t, err)
-	g, err := guard.New(e.open(), locker, guard.Config{Service: "paying", Publisher: &e.Events, EndTimeout: endTimeout})
+	g, err := guard.New(db, locker, guard.Config{Service: "paying", Publisher: &e.Events, EndTimeout: endTimeout})
 	wantNil(e.t, err)
 	e.t.Cleanup(func() { wantNil(e.t, errors.Join(g.Close(bg), locker.Close(bg))) })
 	return g

@@ -13,6 +13,7 @@ import (
 	"github.com/belaygo/belay/internal/fail"
 	"github.com/belaygo/belay/internal/pending"
 	"github.com/belaygo/belay/internal/sqldb"
+	"github.com/belaygo/belay/internal/wait"
 	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/once"
 )
@@ -259,17 +260,25 @@ func (o *callout) returned(ctx context.Context, err error) error {
 	return &PendingError{Err: o.claiming().own(err)}
 }
 
-// stores is how often a result is stored: the first connection may be a broken one of the pool.
-const stores = 3
+const (
+	// stores is how often a result is stored without a pause: a connection may be a broken one of the pool.
+	stores = 3
+	// storePause is the time between two tries to store a result behind those.
+	storePause = 100 * time.Millisecond
+)
 
-// store stores a result that could not be settled. Without it a repeat calls again, with the same id.
+// store stores a result that could not be settled. Without it a repeat calls again, with the same id: a
+// database that is away is tried for as long as there is time.
 func (o *callout) store(ctx context.Context) {
 	ctx, cancel := detached(ctx, o.guard.cfg.EndTimeout)
 	defer cancel()
 	var err error
-	for n := 0; n < stores && !o.stored; n++ {
+	for n := 1; !o.stored; n++ {
 		err = pending.Store(ctx, o.db, o.sum, o.attempt, *o.result)
 		o.stored = err == nil || errors.Is(err, pending.ErrTaken) // it is, or another attempt or COMMIT 2 has the row
+		if !o.stored && n >= stores && wait.Sleep(ctx, storePause, nil) != nil {
+			break
+		}
 	}
 	if !o.stored {
 		o.guard.cfg.Logger.Error("the result of a call could not be stored: a repeat calls again, with the same id",

@@ -42,6 +42,14 @@ var callMutants = []mutant{
 		tests: "guard TestResultIsStored",
 	},
 	{
+		name:  "call-result-of-an-outage",
+		loses: "The answer of a provider is lost if the database is away for a moment when it comes.",
+		file:  "guard/callout_run.go",
+		old:   `n >= stores && wait.Sleep(ctx, storePause, nil) != nil {`,
+		new:   `n >= stores && wait.Err(ctx) == nil {`,
+		tests: "guard TestResultAwaitsTheDatabase",
+	},
+	{
 		name:  "call-taken-over-by-all",
 		loses: "All who come at once for a request whose process has died call.",
 		file:  "guard/callout_look.go",
