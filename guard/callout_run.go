@@ -3,6 +3,7 @@ package guard
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"time"
@@ -275,7 +276,10 @@ func (o *callout) store(ctx context.Context) {
 	var err error
 	for n := 1; !o.stored; n++ {
 		err = pending.Store(ctx, o.db, o.sum, o.attempt, *o.result)
-		o.stored = err == nil || errors.Is(err, pending.ErrTaken) // it is, or another attempt or COMMIT 2 has the row
+		if errors.Is(err, pending.ErrTaken) {
+			err = o.taken(ctx, err)
+		}
+		o.stored = err == nil // or another attempt or COMMIT 2 has the row
 		if !o.stored && n >= stores && wait.Sleep(ctx, storePause, nil) != nil {
 			break
 		}
@@ -287,8 +291,39 @@ func (o *callout) store(ctx context.Context) {
 	fail.Point("guard/result-stored")
 }
 
-// finish settles the result, in transaction 2: under the lock h, or under one of its own if that is nil.
+// taken returns nil if another attempt or COMMIT 2 has the row, and lacking if this attempt still has it,
+// without a result: a node that is behind has not found it.
+func (o *callout) taken(ctx context.Context, lacking error) error {
+	awaits := false
+	err := dbtx.Visit(ctx, o.guard.db, func(v *dbtx.Visitor) error {
+		return v.Read(ctx, func(c *sql.Conn) (err error) {
+			awaits, err = pending.Awaits(ctx, c, o.db.Dialect, o.sum, o.attempt)
+			return err
+		})
+	})
+	switch {
+	case errors.Is(err, dbtx.ErrNoServer): // SQLite has no nodes, and of a server that resembles others none is known
+		return nil
+	case err == nil && awaits:
+		return lacking
+	}
+	return err
+}
+
+// finish settles the result, in transaction 2: under the lock h, or under one of its own if that is nil. It
+// tries once more if the node that it was on had not applied the reservation yet.
 func (o *callout) finish(ctx context.Context, h *holding) (*answering, error) {
+	a, err := o.settled(ctx, h)
+	if errors.Is(err, pending.ErrTaken) && errors.Is(o.taken(ctx, err), pending.ErrTaken) {
+		a, err = o.settled(ctx, h)
+	}
+	if errors.Is(err, pending.ErrTaken) {
+		o.guard.metrics.calls.WithLabelValues(callOvertaken).Inc()
+	}
+	return a, err
+}
+
+func (o *callout) settled(ctx context.Context, h *holding) (*answering, error) {
 	a := o.answering(h, func(ctx context.Context, tx *gorm.DB) (any, bool, error) {
 		if err := o.beside(ctx, func(ctx context.Context, q dbtx.Execer, d sqldb.Dialect) error {
 			return pending.Settle(ctx, q, d, o.sum, o.attempt)
@@ -303,11 +338,7 @@ func (o *callout) finish(ctx context.Context, h *holding) (*answering, error) {
 		return v, false, err
 	})
 	defer func() { h.settledBy(a.conclusion) }()
-	err := a.call(ctx)
-	if errors.Is(err, pending.ErrTaken) {
-		o.guard.metrics.calls.WithLabelValues(callOvertaken).Inc()
-	}
-	return a, err
+	return a, a.call(ctx)
 }
 
 // answering returns the Once that stores the answer of the request, under the lock h if that is not nil.

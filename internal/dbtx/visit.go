@@ -14,8 +14,8 @@ import (
 	"github.com/belaygo/belay/internal/sqlconn"
 )
 
-// errNoServer is returned by Visit for a server that a Server does not identify.
-var errNoServer = errors.New("dbguard: the server cannot be told from another")
+// ErrNoServer is returned by Visit for a server that a Server does not identify.
+var ErrNoServer = errors.New("dbguard: the server cannot be told from another")
 
 // A Visitor reads what the server of a connection has committed.
 type Visitor struct {
@@ -44,7 +44,7 @@ func Visit(ctx context.Context, db *gorm.DB, f func(v *Visitor) error) error {
 		return err
 	}
 	err = sqlconn.Watch(v.conn, func() error {
-		err := errNoServer
+		err := ErrNoServer
 		if v.Server() != (Server{}) {
 			err = f(v)
 		}

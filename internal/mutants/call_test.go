@@ -50,6 +50,22 @@ var callMutants = []mutant{
 		tests: "guard TestResultAwaitsTheDatabase",
 	},
 	{
+		name:  "call-result-on-a-lagging-node",
+		loses: "The answer of a provider is lost without a word, since a node has not applied the reservation yet.",
+		file:  "guard/callout_run.go",
+		old:   `			err = o.taken(ctx, err)`,
+		new:   `			err = nil`,
+		tests: "guard TestResultOnALaggingNode",
+	},
+	{
+		name:  "call-overtaken-on-a-lagging-node",
+		loses: "A caller is told that another attempt has its request, since a node has not applied the reservation yet.",
+		file:  "guard/callout_run.go",
+		old:   `	if errors.Is(err, pending.ErrTaken) && errors.Is(o.taken(ctx, err), pending.ErrTaken) {`,
+		new:   `	if errors.Is(err, pending.ErrTaken) && o.stored {`,
+		tests: "guard TestResultOnALaggingNode",
+	},
+	{
 		name:  "call-taken-over-by-all",
 		loses: "All who come at once for a request whose process has died call.",
 		file:  "guard/callout_look.go",

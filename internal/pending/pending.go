@@ -100,6 +100,20 @@ func Has(ctx context.Context, c sqldb.Conn, d sqldb.Dialect, request []byte) (fo
 	return found, nil
 }
 
+// Awaits reports whether an attempt has the row of a request and waits for its result, in the transaction
+// of a connection.
+func Awaits(ctx context.Context, c sqldb.Conn, d sqldb.Dialect, request []byte, mine int64) (found bool, err error) {
+	query := d.Rebind("SELECT request FROM belay_pending WHERE request = ? AND attempt = ? AND answered = 0")
+	err = sqldb.Query(ctx, c, query, []any{request, mine}, func(scan sqldb.Scan) error {
+		found = true
+		return scan(&request)
+	})
+	if err != nil {
+		return false, fmt.Errorf("look for the call: %w", Explain(err))
+	}
+	return found, nil
+}
+
 func millis(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 
 // Start sets the times of a new row, in its transaction: the lease, and how long calls may begin.

@@ -27,6 +27,7 @@ func (s *schedule) calling(r *rand.Rand) (all []sent) {
 		return all
 	case 3:
 		add("SELECT attempt, print, tries, answered, `body` FROM belay_pending WHERE request = ?", id)
+		add("SELECT request FROM belay_pending WHERE request = ? AND attempt = ? AND answered = 0", id, attempt)
 		add("SELECT request, operation, tries, answered FROM belay_pending ORDER BY since_ms, request LIMIT ?", int64(3))
 		return all
 	}
