@@ -92,7 +92,7 @@ func (e *PendingError) Unwrap() error { return e.Err }
 // The errors are those of Once, and
 //   - ErrBusy while another process may be calling;
 //   - ErrPending when the outcome is open, or undecided;
-//   - ErrMismatch when the request was made with another Print. A Print is required.
+//   - ErrMismatch when the request was made with another Print of the same version. A Print is required.
 //   - ErrUnavailable when a call of another process could be taken over, and there is no lock: see DBOnly.
 //
 // Run is not for the inside of an operation: ErrNested. A panic in Do leaves the request pending.

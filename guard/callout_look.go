@@ -33,7 +33,7 @@ func (o *callout) look(held context.Context, keys *keySet) (*answering, error) {
 		return nil, fmt.Errorf("guard: %w", err)
 	case s == nil:
 		return nil, nil
-	case string(s.Print) != string(o.request.Print.Bytes()):
+	case o.request.Print.Differs(s.Print):
 		return nil, fmt.Errorf("%w: its call is pending", ErrMismatch)
 	case s.Result != nil:
 		o.attempt, o.result, o.stored = s.Attempt, s.Result, true

@@ -54,6 +54,32 @@ func TestOwnErrorOfDo(t *testing.T) {
 	})
 }
 
+// TestPrintOfAnotherVersion: a program that makes its prints of other parts goes on with what an older one
+// has begun, whether the provider has answered or not.
+func TestPrintOfAnotherVersion(t *testing.T) {
+	t.Parallel()
+	failure := errors.New("fails")
+	for name, fail := range map[string]func(e *paying, err error){
+		"without an answer": func(e *paying, err error) { e.cut = err },
+		"with an answer":    func(e *paying, err error) { e.settleFails = err },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			withCalls(t, func(e *paying) {
+				fail(e, failure)
+				_, err := e.run("a", 5)
+				wantIs(e.t, err, guard.ErrPending)
+				fail(e, nil)
+				r := printed("a")
+				r.Print = once.PrintOf(2, []byte("5 euros"))
+				got, err := e.buy().Run(bg, e.Guard.Guard, r, 5, guard.Also("sku:1", &Stock{ID: 1}))
+				wantAnswer(e.t, got, err, guard.Answer[receipt]{Value: receipt{Note: "charge 1 of 5"}})
+				e.paid()
+			})
+		})
+	}
+}
+
 // TestResultOutlivesAPanic: nobody calls again when Settle has panicked.
 func TestResultOutlivesAPanic(t *testing.T) {
 	t.Parallel()

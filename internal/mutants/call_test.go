@@ -91,9 +91,17 @@ var callMutants = []mutant{
 		name:  "call-with-another-content",
 		loses: "A repeat with another amount is sent with the id of the first.",
 		file:  "guard/callout_look.go",
-		old:   `	case string(s.Print) != string(o.request.Print.Bytes()):`,
+		old:   `	case o.request.Print.Differs(s.Print):`,
 		new:   `	case len(s.Print) == 0:`,
 		tests: "guard TestCallIsRepeated",
+	},
+	{
+		name:  "call-with-a-print-of-another-version",
+		loses: "Whoever is charged when a deploy raises the version of the prints gets no answer any more, and pays again.",
+		file:  "guard/callout_look.go",
+		old:   `	case o.request.Print.Differs(s.Print):`,
+		new:   `	case string(s.Print) != string(o.request.Print.Bytes()):`,
+		tests: "guard TestPrintOfAnotherVersion",
 	},
 	{
 		name:  "call-refused-by-a-timeout",
