@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/go-sql-driver/mysql"
+	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/guard/guardtest"
@@ -93,6 +94,54 @@ func TestResultOnALaggingNode(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestSettleAwaitsTheKeys: another buyer holds the item when the provider has answered. Settle waits for it
+// as long as Wait says; without Wait the answer is stored.
+func TestSettleAwaitsTheKeys(t *testing.T) {
+	t.Parallel()
+	withCalls(t, func(e *paying) {
+		if e.db.Name() == "sqlite" { // one transaction at a time
+			return
+		}
+		var o beforeDo
+		g, _ := e.noticing(&o)
+		held, other := make(chan struct{}), make(chan error, 2)
+		e.meantime = func(context.Context) {
+			release := make(chan struct{})
+			o.f = func() { close(release) } // when the transaction that settles begins
+			go func() {
+				other <- e.Do(bg, "sku:1", func(context.Context, *gorm.DB) error {
+					held <- struct{}{}
+					<-release
+					return nil
+				})
+			}()
+			<-held
+		}
+		got, err := e.buy().Run(bg, g, printed("a", "5"), 5, guard.Wait(time.Minute), guard.Also("sku:1", &Stock{ID: 1}))
+		wantAnswer(e.t, got, err, guard.Answer[receipt]{Value: receipt{Note: "charge 1 of 5"}})
+		wantNil(e.t, <-other)
+		e.paid()
+		e.meantime = func(context.Context) {
+			go func() {
+				other <- e.Do(bg, "sku:1", func(context.Context, *gorm.DB) error {
+					held <- struct{}{}
+					<-held
+					return nil
+				})
+			}()
+			<-held
+		}
+		_, err = e.runBy(g, "b", 5)
+		wantIs(e.t, err, guard.ErrPending)
+		wantIs(e.t, err, guard.ErrBusy)
+		held <- struct{}{}
+		wantNil(e.t, <-other)
+		if open := e.pending(); len(open) != 1 || !open[0].Answered {
+			e.t.Errorf("pending are %+v, want one with an answer", open)
+		}
+	})
 }
 
 // TestGaleraResult: when the provider answers, the next connection leads to a node that has not applied the

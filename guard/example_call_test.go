@@ -56,7 +56,7 @@ var errDeclined = errors.New("declined")
 // buy serves a purchase once, however often it is repeated.
 func buy(ctx context.Context, g *guard.Guard, c guard.Call[Purchase, string, string], p Purchase) (string, error) {
 	r := once.Request{Operation: "purchase", Scope: []string{p.Buyer}, ID: p.No, Print: once.PrintOf(1, fmt.Append(nil, p))}
-	got, err := c.Run(ctx, g, r, p, guard.Also(fmt.Sprintf("item:%d", p.Item), &Item{ID: p.Item}))
+	got, err := c.Run(ctx, g, r, p, guard.Wait(3*time.Second), guard.Also(fmt.Sprintf("item:%d", p.Item), &Item{ID: p.Item}))
 	return got.Value, err
 }
 
