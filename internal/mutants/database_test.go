@@ -249,6 +249,14 @@ var databaseMutants = []mutant{
 		tests: "guard TestThreeInserts TestRetryHidesNoOverlap",
 	},
 	{
+		name:  "delete-in-sql-does-not-cascade",
+		loses: "A committed insert is reported as rolled back, because SQL has deleted its row by a foreign key.",
+		file:  "internal/dbtx/journal/journal.go",
+		old:   `, Deletes: st.MayDelete()`,
+		new:   ``,
+		tests: "internal/dbtx TestResolveBehindACascade",
+	},
+	{
 		name:  "savepoint-undoes-no-memory",
 		loses: "After a rollback to a savepoint a row in memory has a version that was never written.",
 		file:  "internal/dbtx/journal/journal.go",

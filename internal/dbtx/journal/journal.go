@@ -78,7 +78,7 @@ func (j *Journal) Note(st sqltext.Statement) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if wrote {
-		j.writes = append(j.writes, Write{How: statement.Raw, Table: table})
+		j.writes = append(j.writes, Write{How: statement.Raw, Table: table, Deletes: st.MayDelete()})
 	} else if st.Calls() {
 		j.called = true
 	}

@@ -12,7 +12,7 @@ import (
 type Write struct {
 	How     statement.How
 	Table   string           // "" if it is not known
-	Deletes bool             // it is a DELETE, which may cascade
+	Deletes bool             // it is a DELETE, which may cascade, or may be one
 	Rows    []*protected.Row // that it wrote, as far as is known
 	Whole   bool             // it wrote no others
 	Empty   bool             // it wrote no row, as the server reported

@@ -30,6 +30,15 @@ func (st Statement) Writes() (table string, ok bool) {
 	return "", false
 }
 
+// MayDelete reports whether a statement that writes may delete rows.
+func (st Statement) MayDelete() bool {
+	switch st.Words()[0] {
+	case "INSERT", "UPDATE":
+		return st.index("OR") == 1 // SQLite's OR REPLACE deletes what is in the way
+	}
+	return true
+}
+
 // OnlyReads reports whether a statement of MySQL or MariaDB certainly writes nothing, and locks no row
 // where reads do not.
 func (st Statement) OnlyReads() bool {

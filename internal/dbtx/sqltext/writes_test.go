@@ -84,3 +84,22 @@ func TestSetsPath(t *testing.T) {
 		}
 	}
 }
+
+func TestMayDelete(t *testing.T) {
+	for query, want := range map[string]bool{
+		"DELETE FROM t":                              true,
+		"REPLACE INTO t VALUES (1)":                  true,
+		"INSERT OR REPLACE INTO t VALUES (1)":        true,
+		"UPDATE OR REPLACE t SET a = 1":              true,
+		"MERGE INTO t USING u ON TRUE":               true,
+		"CALL p()":                                   true,
+		"WITH x AS (DELETE FROM t) SELECT 1":         true,
+		"INSERT INTO t VALUES (1)":                   false,
+		"INSERT INTO t SELECT a FROM u WHERE a OR b": false,
+		"UPDATE t SET a = 1 WHERE b OR c":            false,
+	} {
+		if got := Split(query, Standard)[0].MayDelete(); got != want {
+			t.Errorf("%s: may delete is %v, want %v", query, got, want)
+		}
+	}
+}
