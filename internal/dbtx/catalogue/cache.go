@@ -82,7 +82,7 @@ func (t Tables) Facts(table string) Facts {
 	if err == nil {
 		return known
 	}
-	known = Facts{Transactional: true, Triggers: true, Alters: true, Cascades: true, Rewritten: anyColumn}
+	known = Facts{Transactional: true, Triggers: true, Alters: true, Indirect: true, Cascades: true, Rewritten: anyColumn}
 	if dialect.IsMissing(err) { // it knows no such catalogue
 		t.Known().facts.Store(table, answer[Facts]{known, time.Now()})
 	}

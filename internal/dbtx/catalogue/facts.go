@@ -14,6 +14,7 @@ type Facts struct {
 	Transactional bool
 	Triggers      bool // a write to it may write other rows
 	Alters        bool // a trigger may alter a row that is inserted
+	Indirect      bool // a write to it is one to another table, too, or may be: it is a view, or of a hierarchy
 	Cascades      bool // a row may be deleted with one that it refers to
 	// Rewritten are the columns of foreign keys that change with the row that they refer to,
 	// or when that is deleted, separated by commas; anyColumn if they are not known.
@@ -42,6 +43,7 @@ var factsQueries = map[string]string{
 		EXISTS (SELECT 1 FROM information_schema.triggers
 			WHERE event_object_schema = s.name AND event_object_table = @name
 			AND action_timing = 'BEFORE' AND event_manipulation = 'INSERT') AS alters,
+		TRUE AS indirect,
 		EXISTS (SELECT 1 FROM information_schema.referential_constraints
 			WHERE constraint_schema = s.name AND table_name = @name AND delete_rule = 'CASCADE') AS cascades,
 		COALESCE((SELECT GROUP_CONCAT(k.column_name SEPARATOR ',') FROM information_schema.referential_constraints r
@@ -54,6 +56,8 @@ var factsQueries = map[string]string{
 		EXISTS (SELECT 1 FROM pg_trigger WHERE tgrelid = t.id AND NOT tgisinternal)
 			OR EXISTS (SELECT 1 FROM pg_rewrite WHERE ev_class = t.id AND rulename <> '_RETURN') AS triggers,
 		EXISTS (SELECT 1 FROM pg_trigger WHERE tgrelid = t.id AND NOT tgisinternal AND tgtype & 6 = 6) AS alters,
+		COALESCE((SELECT relkind <> 'r' FROM pg_class WHERE oid = t.id), TRUE)
+			OR EXISTS (SELECT 1 FROM pg_inherits WHERE t.id IN (inhrelid, inhparent)) AS indirect,
 		EXISTS (SELECT 1 FROM pg_constraint WHERE conrelid = t.id AND contype = 'f' AND confdeltype = 'c') AS cascades,
 		COALESCE((SELECT string_agg(a.attname::text, ',') FROM pg_constraint f JOIN pg_attribute a ON a.attrelid = f.conrelid AND a.attnum = ANY (f.conkey)
 			WHERE f.conrelid = t.id AND f.contype = 'f' AND (f.confupdtype IN ('c', 'n', 'd') OR f.confdeltype IN ('n', 'd'))), '') AS rewritten
@@ -61,6 +65,7 @@ var factsQueries = map[string]string{
 	"sqlite": `SELECT TRUE AS transactional,
 		EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND tbl_name = @name COLLATE NOCASE) AS triggers,
 		FALSE AS alters,
+		FALSE AS indirect,
 		EXISTS (SELECT 1 FROM pragma_foreign_key_list(@name) WHERE on_delete = 'CASCADE') AS cascades,
 		COALESCE((SELECT group_concat("from", ',') FROM pragma_foreign_key_list(@name)
 			WHERE on_update IN ('CASCADE', 'SET NULL', 'SET DEFAULT') OR on_delete IN ('SET NULL', 'SET DEFAULT')), '') AS rewritten`,
@@ -70,7 +75,7 @@ var factsQueries = map[string]string{
 func (s Source) Facts(ctx context.Context, table string) (f Facts, err error) {
 	err = s.read(ctx, factsQueries, table, func(rows *sql.Rows) error {
 		var rewritten sql.NullString // an empty text is NULL in a sql_mode of MariaDB
-		err := rows.Scan(&f.Transactional, &f.Triggers, &f.Alters, &f.Cascades, &rewritten)
+		err := rows.Scan(&f.Transactional, &f.Triggers, &f.Alters, &f.Indirect, &f.Cascades, &rewritten)
 		f.Rewritten = rewritten.String
 		return err
 	})

@@ -111,7 +111,7 @@ func (j *Judge) Resume() {
 			continue
 		}
 		c.resumed = true
-		clean := slices.DeleteFunc(slices.Clone(c.suspects), func(s *suspect) bool { return !s.clean })
+		clean := slices.DeleteFunc(slices.Clone(c.suspects), func(s *suspect) bool { return j.Journal.Touched(s.row) })
 		ctx, cancel := j.Reader.Context()
 		err := j.reread(ctx, c, clean)
 		cancel()

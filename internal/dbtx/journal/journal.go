@@ -78,7 +78,7 @@ func (j *Journal) Note(st sqltext.Statement) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if wrote {
-		j.writes = append(j.writes, Write{How: statement.Raw, Table: table, Deletes: st.MayDelete()})
+		j.writes = append(j.writes, Write{How: statement.Raw, Table: table, Calls: st.Calls(), Deletes: st.MayDelete()})
 	} else if st.Calls() {
 		j.called = true
 	}
@@ -183,15 +183,26 @@ func (j *Journal) touched(r *protected.Row, before bool) bool {
 	}
 	for i := range writes {
 		w := &writes[i]
-		if w.isMessage() {
-			continue
-		}
-		if w.How == statement.Raw || w.mayBeTo(r.Table) && (!w.Whole || slices.Contains(w.Rows, r)) ||
-			j.tables.Facts(w.Table).Triggers || j.byParent(w, r) {
+		if !w.isMessage() && j.touches(w, r) {
 			return true
 		}
 	}
 	return false
+}
+
+// touches reports whether a write may have changed a row. SQL of the program may name a view.
+func (j *Journal) touches(w *Write, r *protected.Row) bool {
+	if !w.only() {
+		return true
+	}
+	facts := j.tables.Facts(w.Table)
+	switch {
+	case facts.Triggers, facts.Indirect && w.How == statement.Raw:
+		return true
+	case w.Empty:
+		return false
+	}
+	return w.mayBeTo(r.Table) && (!w.Whole || slices.Contains(w.Rows, r)) || j.byParent(w, r)
 }
 
 // byParent reports whether a write to a row that r refers to may have deleted r or changed its

@@ -12,6 +12,7 @@ import (
 type Write struct {
 	How     statement.How
 	Table   string           // "" if it is not known
+	Calls   bool             // its text calls a function that may write other tables
 	Deletes bool             // it is a DELETE, which may cascade, or may be one
 	Rows    []*protected.Row // that it wrote, as far as is known
 	Whole   bool             // it wrote no others
@@ -23,6 +24,9 @@ type Write struct {
 func (w *Write) mayBeTo(table string) bool {
 	return w.Table == "" || catalogue.MayBeTable(w.Table, table)
 }
+
+// only reports whether the write is known to be to its table alone, but for triggers.
+func (w *Write) only() bool { return w.Table != "" && !w.Calls }
 
 // covers reports whether the database itself refuses the second such write.
 func (w *Write) covers() bool { return w.How == statement.Plain || w.How == statement.Versioned }

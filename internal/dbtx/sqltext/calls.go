@@ -1,13 +1,30 @@
 package sqltext
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 // Calls reports whether a statement calls a function that may write, as one of the
 // program's own can: any but those that are known.
-func (st Statement) Calls() bool { return slices.ContainsFunc(st.tokens, token.callsUnknown) }
+func (st Statement) Calls() bool {
+	for i, t := range st.tokens {
+		if t.callsUnknown() && !st.listsColumns(i) {
+			return true
+		}
+	}
+	return false
+}
+
+// listsColumns reports whether the parenthesis behind a token has the columns of an INSERT, behind
+// its table or ON CONFLICT.
+func (st Statement) listsColumns(i int) bool {
+	if i < 2 || st.words[0] != "INSERT" {
+		return false
+	}
+	if before := st.tokens[i-1]; st.tokens[i].text == "CONFLICT" {
+		return before.text == "ON"
+	}
+	table := st.index("INTO") + 1
+	return i == table || i == table+1 && st.tokens[table].dot
+}
 
 // callsUnknown: a function of a schema is no known one, whatever its name.
 func (t token) callsUnknown() bool { return t.call && (t.quoted || t.owned || !harmless[t.text]) }

@@ -37,3 +37,20 @@ func TestCallsOfASchema(t *testing.T) {
 		}
 	}
 }
+
+// TestCallsOfAWrite: the columns of an INSERT are in parentheses, too.
+func TestCallsOfAWrite(t *testing.T) {
+	for query, want := range map[string]bool{
+		"INSERT INTO t (a) VALUES (1)":                                      false,
+		`INSERT INTO "s"."t" ("a") VALUES (1) ON CONFLICT ("a") DO NOTHING`: false,
+		"INSERT IGNORE INTO t (a) SELECT count(*) FROM u":                   false,
+		"INSERT INTO s.t VALUES (sell(1))":                                  true,
+		"INSERT INTO t (a) SELECT conflict(b) FROM u":                       true,
+		"UPDATE t SET a = sell(1)":                                          true,
+		"DELETE FROM t WHERE a IN (1) AND sell(b)":                          true,
+	} {
+		if got := Split(query, Postgres)[0].Calls(); got != want {
+			t.Errorf("%s: calls: %v, want %v", query, got, want)
+		}
+	}
+}

@@ -89,7 +89,7 @@ func none(*session, []any) (*result, error) { return &result{}, nil }
 
 // facts says that a table has transactions, and nothing that writes other rows.
 func facts(*session, []any) (*result, error) {
-	return table1("transactional,triggers,alters,cascades,rewritten", []any{true, false, false, false, ""})
+	return table1("transactional,triggers,alters,indirect,cascades,rewritten", []any{true, false, false, true, false, ""})
 }
 
 // indexes lists those of the table whose name is in the arguments, which have "" for a
