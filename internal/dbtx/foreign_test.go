@@ -13,19 +13,33 @@ import (
 )
 
 // TestForeignTable: a transaction that writes a foreign table only has no number of its own.
-// That does not prove that it has written nothing.
+// That does not prove that it has written nothing, nor does a count of 0 rows if others than the
+// statement itself may have written.
 func TestForeignTable(t *testing.T) {
 	dsn := teststack.Postgres(t)
 	direct := testdb.OpenPostgres(t, dsn)
 	prepare(t, direct)
 	wantNil(t, makeForeign(t, direct, dsn)) // Debian's server has postgres_fdw
+	for _, query := range []string{
+		"CREATE FUNCTION pay(n TEXT) RETURNS void LANGUAGE sql AS 'INSERT INTO far.orders (id, no) VALUES (1, n)'",
+		"CREATE PROCEDURE pays(n TEXT) LANGUAGE sql AS 'INSERT INTO far.orders (id, no) VALUES (1, n)'",
+		"CREATE TABLE slips (no TEXT)",
+		"CREATE FUNCTION pay_slip() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pay(NEW.no); RETURN NULL; END'",
+		"CREATE TRIGGER pay BEFORE INSERT ON slips FOR EACH ROW EXECUTE FUNCTION pay_slip()",
+	} {
+		wantNil(t, direct.Exec(query).Error)
+	}
 	k := testdb.NewLink(t, testdb.AddrOf(t, dsn))
 	db := testdb.OpenPostgres(t, k.Through(t, dsn))
 	wantNil(t, dbtx.Install(db))
-	for name, tt := range map[string]struct {
+	type write struct {
 		write func(tx *gorm.DB) error
 		want  dbtx.Outcome
-	}{
+	}
+	sends := func(query string) write {
+		return write{func(tx *gorm.DB) error { return tx.Exec(query).Error }, dbtx.Unresolved}
+	}
+	for name, tt := range map[string]write{
 		"insert": {func(tx *gorm.DB) error {
 			return tx.Exec("INSERT INTO far.orders (id, no) VALUES (1, 'a')").Error
 		}, dbtx.Unresolved},
@@ -41,9 +55,16 @@ func TestForeignTable(t *testing.T) {
 		"update of no row by gorm": {func(tx *gorm.DB) error {
 			return tx.Table("far.stocks").Where("id = 99").Update("left", 3).Error
 		}, dbtx.Committed},
-		"unknown function": {func(tx *gorm.DB) error {
-			return tx.Exec("SELECT pg_backend_pid()").Error
+		"read": {func(tx *gorm.DB) error {
+			return tx.Exec("SELECT COUNT(*) FROM far.stocks").Error
 		}, dbtx.Committed},
+		"function":                     sends("SELECT pay('a')"),
+		"function in an update":        sends("UPDATE stocks SET version = 2 WHERE pay('a') IS NULL AND id = 99"),
+		"procedure":                    sends("CALL pays('a')"),
+		"block":                        sends("DO $$ BEGIN INSERT INTO far.orders (id, no) VALUES (1, 'a'); END $$"),
+		"part":                         sends("WITH x AS (INSERT INTO far.orders (id, no) VALUES (1, 'a') RETURNING id) SELECT id FROM x WHERE id = 0"),
+		"explained":                    sends("EXPLAIN ANALYZE INSERT INTO far.orders (id, no) VALUES (1, 'a')"),
+		"trigger that leaves out rows": sends("INSERT INTO slips VALUES ('a')"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			wantNil(t, direct.Where("1 = 1").Delete(&Stock{}).Error)
@@ -55,6 +76,25 @@ func TestForeignTable(t *testing.T) {
 				t.Errorf("resolved as %v, %v, want %v", o, err, tt.want)
 			}
 		})
+	}
+}
+
+// TestNoForeignTable: without foreign tables a transaction that has no number has written nothing,
+// whatever it has called.
+func TestNoForeignTable(t *testing.T) {
+	dsn := teststack.Postgres(t)
+	direct := testdb.OpenPostgres(t, dsn)
+	prepare(t, direct)
+	k := testdb.NewLink(t, testdb.AddrOf(t, dsn))
+	db := testdb.OpenPostgres(t, k.Through(t, dsn))
+	wantNil(t, dbtx.Install(db))
+	for _, query := range []string{"SELECT pg_backend_pid()", "DO $$ BEGIN END $$", "UPDATE stocks SET version = 2 WHERE id = 99"} {
+		tx := begin(t, db, dbtx.Options{})
+		wantNil(t, tx.DB().Exec(query).Error)
+		lose(t, tx, k, false)
+		if o, err := tx.Resolve(bg); o != dbtx.Committed {
+			t.Errorf("%s: resolved as %v, %v", query, o, err)
+		}
 	}
 }
 

@@ -22,7 +22,8 @@ import (
 //
 //   - PostgreSQL knows the outcome by the number of the transaction, whatever that wrote. A
 //     transaction without a number has written nothing, unless statements wrote rows
-//     elsewhere, as to a foreign table: then the outcome is Unresolved.
+//     elsewhere, as to a foreign table, or may have, by a function or a trigger in a database
+//     that has foreign tables: then the outcome is Unresolved.
 //   - MySQL and MariaDB do not know it. If the transaction is not over, its rows are locked,
 //     and its session is killed, unless that is another client's by now, behind a pooler. The
 //     protected rows that it wrote by plain inserts and versioned statements are read on
@@ -91,13 +92,13 @@ func (t *Tx) resolved(o Outcome) {
 }
 
 func (t *Tx) findOut(ctx context.Context) (Outcome, error) {
-	switch unnumbered := t.conn.Session.Numbers && t.xid == ""; {
-	case !t.journal.Wrote(), unnumbered && !t.journal.WroteRows():
+	switch {
+	case !t.journal.Wrote():
 		return Committed, nil // it has changed nothing
 	case t.conn.Session.Proven().Resembles():
 		return t.findOwn(ctx)
-	case unnumbered:
-		return Unresolved, errors.New("rows were written, but the server has given the transaction no number: another one may keep them")
+	case t.conn.Session.Numbers && t.xid == "":
+		return t.findElsewhere(ctx)
 	}
 	c, now, err := t.reconnect(ctx)
 	if err != nil {
@@ -137,6 +138,33 @@ func (t *Tx) findOutBy(ctx context.Context, c *sql.Conn, now dialect.Session) (o
 		return Unresolved, err
 	}
 	return o, nil
+}
+
+// errElsewhere is the error of a transaction whose rows another server may keep.
+var errElsewhere = errors.New("rows were written, or may have been, but the server has given the transaction no number: another one may keep them")
+
+// findElsewhere decides on a transaction to which PostgreSQL has given no number: it has written
+// nothing there. What it wrote to a foreign table another server keeps, which may not have
+// committed it. The count of its rows is 0 if a function, a trigger or a part of the statement
+// wrote them.
+func (t *Tx) findElsewhere(ctx context.Context) (Outcome, error) {
+	if t.journal.WroteRows() {
+		return Unresolved, errElsewhere
+	}
+	c, _, err := t.reconnect(ctx)
+	if err != nil {
+		return Unresolved, err
+	}
+	defer t.giveBack(ctx, c)
+	var foreign bool
+	if err := c.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM pg_foreign_table)").Scan(&foreign); err != nil {
+		return Unresolved, err
+	}
+	t.reader.Use(t.front.On(c), c)
+	if foreign && t.journal.WroteUncounted() {
+		return Unresolved, errElsewhere
+	}
+	return Committed, nil
 }
 
 // findOwn looks for a row that this transaction alone can have written, on a server that only

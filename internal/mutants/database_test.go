@@ -289,6 +289,22 @@ var databaseMutants = []mutant{
 		tests: "guard TestOverlapSwallowedBehindSQL",
 	},
 	{
+		name:  "function-writes-no-foreign-table",
+		loses: "On PostgreSQL a COMMIT that did not arrive is done, though a procedure had written a foreign table.",
+		file:  "internal/dbtx/resolve.go",
+		old:   `foreign && t.journal.WroteUncounted()`,
+		new:   `false`,
+		tests: "internal/dbtx TestForeignTable",
+	},
+	{
+		name:  "trigger-writes-no-foreign-table",
+		loses: "On PostgreSQL a COMMIT that did not arrive is done, though a trigger had written a foreign table.",
+		file:  "internal/dbtx/journal/journal.go",
+		old:   `	return facts.Triggers || facts.Indirect`,
+		new:   `	return facts.Indirect`,
+		tests: "internal/dbtx TestForeignTable",
+	},
+	{
 		name:  "savepoint-undoes-no-memory",
 		loses: "After a rollback to a savepoint a row in memory has a version that was never written.",
 		file:  "internal/dbtx/journal/journal.go",

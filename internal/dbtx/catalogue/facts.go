@@ -56,7 +56,7 @@ var factsQueries = map[string]string{
 		EXISTS (SELECT 1 FROM pg_trigger WHERE tgrelid = t.id AND NOT tgisinternal)
 			OR EXISTS (SELECT 1 FROM pg_rewrite WHERE ev_class = t.id AND rulename <> '_RETURN') AS triggers,
 		EXISTS (SELECT 1 FROM pg_trigger WHERE tgrelid = t.id AND NOT tgisinternal AND tgtype & 6 = 6) AS alters,
-		COALESCE((SELECT relkind <> 'r' FROM pg_class WHERE oid = t.id), TRUE)
+		COALESCE((SELECT relkind NOT IN ('r', 'f') FROM pg_class WHERE oid = t.id), TRUE)
 			OR EXISTS (SELECT 1 FROM pg_inherits WHERE t.id IN (inhrelid, inhparent)) AS indirect,
 		EXISTS (SELECT 1 FROM pg_constraint WHERE conrelid = t.id AND contype = 'f' AND confdeltype = 'c') AS cascades,
 		COALESCE((SELECT string_agg(a.attname::text, ',') FROM pg_constraint f JOIN pg_attribute a ON a.attrelid = f.conrelid AND a.attnum = ANY (f.conkey)

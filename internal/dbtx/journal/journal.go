@@ -149,6 +149,27 @@ func (j *Journal) WroteRows() bool {
 	return slices.ContainsFunc(j.writes, func(w Write) bool { return !w.Empty })
 }
 
+// WroteUncounted reports whether a statement may have written rows of which the server reports no
+// number: by a function, a trigger, a view or a part of it.
+func (j *Journal) WroteUncounted() bool {
+	j.mu.Lock()
+	called, writes := j.called, j.writes
+	j.mu.Unlock()
+	return called || slices.ContainsFunc(writes, j.uncounted)
+}
+
+// uncounted reports whether the count of its rows does not say all that a write wrote.
+func (j *Journal) uncounted(w Write) bool {
+	switch {
+	case w.isMessage():
+		return false
+	case !w.only():
+		return true
+	}
+	facts := j.tables.Facts(w.Table)
+	return facts.Triggers || facts.Indirect
+}
+
 // OnlyKept reports whether nothing was written but rows that are kept.
 func (j *Journal) OnlyKept() bool {
 	j.mu.Lock()
