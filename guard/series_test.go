@@ -56,7 +56,7 @@ func newSeries(t *testing.T, c claims, b budget) (*series, *wellHeld) {
 		t.Fatal(err)
 	}
 	h := new(wellHeld)
-	return &series{db: db, cfg: &cfg, metrics: newMetrics("test"), ctx: t.Context(), plan: p, held: h, claims: c, budget: b}, h
+	return &series{db: db, cfg: &cfg, metrics: newMetrics("test"), ctx: t.Context(), plan: p, held: h, claims: c, budget: b, gate: gateOf(0)}, h
 }
 
 var errDeadlocked = &mysql.MySQLError{Number: 1213}
