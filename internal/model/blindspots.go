@@ -76,7 +76,7 @@ var blindspots = []blindspot{
 		func(cfg *Config, _ *State, _, _ int) bool { return cfg.Changed },
 	},
 	{
-		"protected-after-raw-sql", "an overlap on a row that became protected only after the operation had run raw SQL", []string{"I5", "I11"}, false,
+		"protected-after-raw-sql", "an overlap on a row that became protected only after the operation may have written it", []string{"I5", "I11"}, false,
 		func(cfg *Config, _ *State, _, _ int) bool { return cfg.RawSQL },
 	},
 	{
