@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -23,6 +24,7 @@ type life struct {
 	refused bool
 	ended   int // 0: it is there
 	forgot  int // when the answer was gone; 0: not yet
+	missed  int // the same, though a crash has brought it back
 }
 
 // claims reports whether a row is the claim of what o serves.
@@ -89,6 +91,7 @@ func (h *history) live(c *call) {
 		has := slices.ContainsFunc(answers, func(r map[string]any) bool { return ids[r["request"].(string)] == l.id })
 		if l.answer != nil && l.forgot == 0 && (l.ended > 0 || !has) {
 			l.forgot = h.w.step
+			l.missed = cmp.Or(l.missed, l.forgot)
 		}
 	}
 }
@@ -215,7 +218,7 @@ func (w *world) checkDone(o *op) {
 	if !o.work.serves || met && conflict.Table != "belay_once" && !repeat {
 		return
 	}
-	silent := func(l *life) bool { return !o.work.answers || l.answer == nil || l.forgot > 0 && l.forgot <= o.ended }
+	silent := func(l *life) bool { return !o.work.answers || l.answer == nil || l.missed > 0 && l.missed <= o.ended }
 	switch {
 	case o.work.calls && errors.Is(o.err, guard.ErrMismatch) && slices.ContainsFunc(w.history.ops, func(p *op) bool { return p.id == o.id && p.began > 0 && p.content != o.content }): // its call is pending, perhaps
 	case o.claimed() && !errors.Is(o.err, dbtx.ErrClaimed) && !w.contended(o): // or the database has said so

@@ -116,7 +116,7 @@ func (w *world) repeats() bool {
 	i := slices.IndexFunc(w.processes, func(p *process) bool { return p.kind == callers && p.killed == 0 })
 	for _, row := range w.db.Rows("belay_pending") {
 		id := ids[row["request"].(string)]
-		if w.undecided[id] {
+		if w.undecided[id] && row["answered"] == int64(0) { // a late answer is settled by a repeat
 			continue
 		}
 		if w.repeated[id]++; w.repeated[id] > mostRepeats {
