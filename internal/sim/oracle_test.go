@@ -232,7 +232,7 @@ func (w *world) checkConflict(o *op) {
 	if !met || guard.ResultOf(o.err) != "conflict" || o.work.bare || o.work.meets || o.broke() > 0 && !conflict.Evidence.Changed {
 		return
 	}
-	if (errors.Is(o.err, guard.ErrExists) || o.work.keyed) && w.servedBeforeAPurge(o) {
+	if (errors.Is(o.err, guard.ErrExists) || o.work.keyed && !o.work.named) && w.servedBeforeAPurge(o) {
 		return
 	}
 	w.problem("S8: %s (%s) is told of a business conflict, and has none: %v", o, o.work.name, o.err)

@@ -327,6 +327,7 @@ func (w *world) apply(c choice, calls []*call) {
 		w.inbox.Crash()
 		w.inbox.Restart()
 	case c.do == crash:
+		w.seePurge()
 		w.gate.trace.crashed()
 		w.db.Crash()
 		w.db.Restart()
@@ -386,9 +387,7 @@ func (w *world) decide(do action, c *call) {
 		}
 	}
 	if do == run && c.text == enters {
-		if w.purge != nil { // its DELETE may have waited for a row until now
-			w.history.live(w.purge)
-		}
+		w.seePurge()
 		w.entered(c.op)
 	}
 	w.follow(c)
@@ -441,6 +440,13 @@ func (w *world) haunt(label string) {
 		if c.op != nil || c.purges() {
 			w.dirty = c
 		}
+	}
+}
+
+// seePurge has the oracle see what the last purge has deleted: its DELETE may have waited for a row.
+func (w *world) seePurge() {
+	if w.purge != nil {
+		w.history.live(w.purge)
 	}
 }
 
