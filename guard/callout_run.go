@@ -294,6 +294,8 @@ func (o *callout) store(ctx context.Context) {
 // taken returns nil if another attempt or COMMIT 2 has the row, and lacking if this attempt still has it,
 // without a result: a node that is behind has not found it.
 func (o *callout) taken(ctx context.Context, lacking error) error {
+	ctx, cancel := context.WithTimeout(ctx, o.guard.cfg.EndTimeout)
+	defer cancel()
 	awaits := false
 	err := dbtx.Visit(ctx, o.guard.db, func(v *dbtx.Visitor) error {
 		return v.Read(ctx, func(c *sql.Conn) (err error) {
