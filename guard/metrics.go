@@ -64,7 +64,7 @@ func newMetrics(name string) *metrics {
 		outcomes:   prometheus.NewCounterVec(counter("operations_total", "Ended calls of Do, by outcome."), []string{"outcome"}),
 		events:     prometheus.NewCounterVec(counter("events_total", "Events handed to the publisher, by verdict."), []string{"verdict"}),
 		uncovered:  prometheus.NewCounterVec(counter("uncovered_total", "Transactions under a lock with writes that only the lock guards, by table."), []string{"table"}),
-		lockWait:   seconds("lock_seconds", "How long it took to get the lock, or its refusal."),
+		lockWait:   seconds("lock_seconds", "How long it took to get the lock, or its refusal, with the wait for an exhausted pool."),
 		txTime:     seconds("transaction_seconds", "How long transactions took, from their begin to their end."),
 		unjudged:   prometheus.NewCounter(counter("unjudged_total", "Conflicts on rows that the key does not protect.")),
 		unverified: prometheus.NewCounter(counter("unverified_total", "Repeats at which the lock could not be asked.")),

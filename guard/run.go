@@ -46,8 +46,8 @@ func (r *run) enter() (err error) {
 	return err
 }
 
-// pass waits while the pool of connections is exhausted, which is no wait for a key. A call that holds a
-// lock does not wait, nor does a transaction of a Call.
+// pass waits while the pool of connections is exhausted, which is no wait for a key. A call that holds the
+// lock on its key does not wait, nor does a transaction of a Call.
 func (r *run) pass(ctx context.Context) error {
 	g, p := r.series.gate, r.keys.plan
 	if g.open() || r.inside || r.keys.layer.locker.Holds(ctx, p.main) {
