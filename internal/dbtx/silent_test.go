@@ -44,6 +44,22 @@ func silentWrites(db *gorm.DB) []silent {
 			"CREATE RULE hides AS ON DELETE TO stocks DO INSTEAD UPDATE stocks SET version = version + 1 WHERE id = OLD.id",
 		},
 		remove,
+	}, {
+		"a function writes in a condition that no row meets",
+		[]string{
+			"DROP RULE hides ON stocks",
+			`CREATE FUNCTION touch() RETURNS boolean LANGUAGE plpgsql AS 'BEGIN
+				UPDATE stocks SET version = version + 1 WHERE id = 1; RETURN FALSE; END'`,
+			"CREATE TABLE twins (id BIGINT)", "INSERT INTO twins VALUES (1)",
+		},
+		func(tx *gorm.DB) error { return tx.Table("twins").Where("touch()").UpdateColumn("id", 2).Error },
+	}, {
+		"a trigger of the table below a view hides the row instead",
+		[]string{
+			"CREATE VIEW few AS SELECT * FROM stocks",
+			"CREATE TRIGGER hides BEFORE DELETE ON stocks FOR EACH ROW EXECUTE FUNCTION hide()",
+		},
+		func(tx *gorm.DB) error { return tx.Table("few").Where("id = 1").Delete(&Stock{}).Error },
 	}}
 }
 

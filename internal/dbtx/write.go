@@ -48,9 +48,14 @@ func (t *Tx) noteWritten(of *statement.Write, affected int64, err error) {
 }
 
 // mayWriteSilently reports whether an UPDATE or DELETE of a table may write though it counts no row: a
-// trigger or a rule may write in its place, and MySQL counts no row that it leaves as it was.
+// trigger or a rule may write in its place, on PostgreSQL also those of a table below a view or a
+// partition, and MySQL counts no row that it leaves as it was.
 func (t *Tx) mayWriteSilently(table string) bool {
-	return table == "" || t.reader.Facts(table).Triggers
+	if table == "" {
+		return true
+	}
+	facts := t.reader.Facts(table)
+	return facts.Triggers || t.dialect.Aborts && facts.Indirect
 }
 
 // checkLimit returns an error if a version was raised that is at the limit of its column:

@@ -60,6 +60,22 @@ var databaseMutants = []mutant{
 		tests: "internal/dbtx TestSilentWrite",
 	},
 	{
+		name:  "silent-write-below-a-view",
+		loses: "What a trigger of the table below a view has written is lost in silence.",
+		file:  "internal/dbtx/write.go",
+		old:   ` || t.dialect.Aborts && facts.Indirect`,
+		new:   ``,
+		tests: "internal/dbtx TestSilentWrite",
+	},
+	{
+		name:  "function-in-a-condition-is-none",
+		loses: "What a function in a condition of GORM has written is lost in silence.",
+		file:  "internal/dbtx/journal/journal.go",
+		old:   `	j.called = j.called || slices.ContainsFunc(j.writes[marked:], func(w Write) bool { return w.Calls })`,
+		new:   ``,
+		tests: "internal/dbtx TestSilentWrite",
+	},
+	{
 		name:  "stale-by-its-own-trigger",
 		loses: "On a table with triggers an operation swallows the conflict that proves another writer, and commits.",
 		file:  "internal/dbtx/evidence/judge.go",

@@ -123,15 +123,24 @@ func (j *Journal) Classify(w Write) {
 	if len(j.writes) <= j.marked {
 		return // it was not sent
 	}
-	j.writes = append(j.writes[:j.marked], w)
+	j.drop()
+	j.writes = append(j.writes, w)
 	j.marked = len(j.writes)
 }
 
-// Forget drops the marked statement: it has written nothing.
+// Forget drops the marked statement: it has written nothing, but by a function that it calls.
 func (j *Journal) Forget() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.writes = j.writes[:min(j.marked, len(j.writes))]
+	j.drop()
+}
+
+// drop drops what was noted of the marked statement by its text, but that it calls a function. The
+// caller holds j.mu.
+func (j *Journal) drop() {
+	marked := min(j.marked, len(j.writes))
+	j.called = j.called || slices.ContainsFunc(j.writes[marked:], func(w Write) bool { return w.Calls })
+	j.writes = j.writes[:marked]
 }
 
 // Wrote reports whether a statement wrote, or may have written by a function.
