@@ -151,20 +151,21 @@ func (t *Tx) findElsewhere(ctx context.Context) (Outcome, error) {
 	if t.journal.WroteRows() {
 		return Unresolved, errElsewhere
 	}
-	c, _, err := t.reconnect(ctx)
+	c, err := pinned.Connect(ctx, t.pool, func(*sql.Conn) error { return nil }) // any server has the catalogue
 	if err != nil {
 		return Unresolved, err
 	}
-	defer t.giveBack(ctx, c)
-	var foreign bool
-	if err := c.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM pg_foreign_table)").Scan(&foreign); err != nil {
-		return Unresolved, err
-	}
-	t.reader.Use(t.front.On(c), c)
-	if foreign && t.journal.WroteUncounted() {
-		return Unresolved, errElsewhere
-	}
-	return Committed, nil
+	return t.reading(ctx, c, func() (Outcome, error) {
+		var foreign bool
+		if err := c.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM pg_foreign_table)").Scan(&foreign); err != nil {
+			return Unresolved, err
+		}
+		t.reader.Use(t.front.On(c), c)
+		if foreign && t.journal.WroteUncounted() {
+			return Unresolved, errElsewhere
+		}
+		return Committed, nil
+	})
 }
 
 // findOwn looks for a row that this transaction alone can have written, on a server that only
@@ -347,8 +348,8 @@ func (t *Tx) CatchUp() bool {
 	if err != nil {
 		return false
 	}
-	defer t.giveBack(ctx, c)
-	return t.dialect.CatchUp(ctx, c, now) == nil
+	_, err = t.reading(ctx, c, func() (Outcome, error) { return Unresolved, t.dialect.CatchUp(ctx, c, now) })
+	return err == nil
 }
 
 // readLocking reads a row by its name; nil if it is not there. It repeats a
