@@ -15,10 +15,10 @@ func (j *Journal) Images() (images []Image) {
 		}
 		for i := range images {
 			img := &images[i]
-			renamed := w.mayHaveRenamed(img.Row) || j.byParent(&w, img.Row)
-			if len(w.Images) == 0 && w.mayHaveWritten(img.Row) || img.inserted && renamed {
+			if len(w.Images) == 0 && w.mayHaveWritten(img.Row) || img.inserted && w.mayHaveRenamed(img.Row) {
 				img.vague = true
 			}
+			img.renamed = img.renamed || j.byParent(&w, img.Row) // or deleted: that it is missing proves nothing
 		}
 		for _, img := range w.Images {
 			images = latest(images, img)
