@@ -18,10 +18,7 @@ func (touchyValue) Value() (driver.Value, error) { panic("a value") }
 
 // TestPanicInAVisit: a panic in a query reaches its caller, and does not wait for an end of the query.
 func TestPanicInAVisit(t *testing.T) {
-	each(t, func(t *testing.T, db *gorm.DB) {
-		if db.Name() == "sqlite" {
-			t.Skip("it has no server")
-		}
+	eachServer(t, func(t *testing.T, db *gorm.DB) {
 		query := "SELECT ?"
 		if db.Name() == "postgres" {
 			query = "SELECT CAST($1 AS TEXT)"
