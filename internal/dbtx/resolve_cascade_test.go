@@ -5,6 +5,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/internal/dbtx"
 	"github.com/belaygo/belay/internal/testdb"
 )
@@ -46,4 +47,28 @@ func TestResolveBehindACascade(t *testing.T) {
 			})
 		})
 	}
+}
+
+type Crumb struct {
+	Loaf  string `gorm:"primaryKey;size:16"`
+	No    string `gorm:"primaryKey;size:16"`
+	Stamp dbguard.Stamp
+}
+
+// TestResolveBesideADelete: a row that is there with its stamp proves its commit, though SQL of the
+// transaction has deleted others that rows like it may refer to.
+func TestResolveBesideADelete(t *testing.T) {
+	eachLink(t, func(t *testing.T, direct, db *gorm.DB, k *testdb.Link) {
+		wantNil(t, direct.AutoMigrate(&Loaf{}, &Crumb{}))
+		wantNil(t, direct.Exec("ALTER TABLE crumbs ADD FOREIGN KEY (loaf) REFERENCES loafs (code) ON DELETE CASCADE").Error)
+		wantNil(t, direct.Create(&[]Loaf{{Code: "a"}, {Code: "b"}}).Error)
+		tx := begin(t, db, dbtx.Options{})
+		row := &Crumb{Loaf: "a", No: "1"}
+		wantNil(t, tx.Protect(row))
+		wantNil(t, tx.DB().Create(row).Error)
+		wantNil(t, tx.DB().Exec("DELETE FROM loafs WHERE code = 'b'").Error)
+		if o, err := resolve(t, tx, k, true); o != dbtx.Committed {
+			t.Errorf("resolved as %v, %v, though it was committed", o, err)
+		}
+	})
 }
