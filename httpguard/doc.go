@@ -71,8 +71,9 @@
 // there are at most 1000. Other bodies are compared by their bytes: set [Config].Print if a client
 // may encode its JSON differently.
 //
-// Of a message that httprelay has sent only method, path and query are compared: its id is its key, and an
-// operation that runs again, as after a lost commit, may send another body under the id of its first run.
+// Of a message that httprelay has sent only method, path, query and its Source are compared: its id is its
+// key, and an operation that runs again, as after a lost commit, may send another body under the id of its
+// first run. [RequestOf] compares its body, too: a call must not go out with another one.
 // It is known by the header Belay-Message, which equals Idempotency-Key. A client that sends that header
 // gives up the comparison of its own requests, and of no others: Principal keeps clients apart.
 //

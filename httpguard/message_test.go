@@ -2,10 +2,13 @@ package httpguard_test
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/belaygo/belay/httpguard"
+	"github.com/belaygo/belay/once"
 	"github.com/belaygo/belay/relay"
 	"github.com/belaygo/belay/relay/httprelay"
 )
@@ -28,6 +31,46 @@ func TestChangedBody(t *testing.T) {
 	}
 	s.wantRan(1)
 	s.wantCents(999)
+}
+
+// A message of another service under an id that was served before is no repeat.
+func TestMessageOfAnotherService(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	server := s.serve(s.charge)
+	send := func(source string) error {
+		p, err := httprelay.New(server.URL+"/other", httprelay.Config{Source: source, Header: http.Header{"User": {"shop"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		return p.Publish(bg, relay.Message{ID: "m1", Topic: "sale.made", Time: time.Now(), Body: []byte("1")})
+	}
+	if err := send("/shop"); err != nil {
+		t.Fatal(err)
+	}
+	if err := send("/stock"); err == nil {
+		t.Error("the message of another service is accepted, and not handled")
+	}
+	s.wantRan(1)
+}
+
+// A call on a message goes out with the body of its first run, or not at all.
+func TestCallOnAChangedMessage(t *testing.T) {
+	t.Parallel()
+	print := func(body string) once.Print {
+		r := httptest.NewRequest(http.MethodPost, "/charge", strings.NewReader(body))
+		r.Header.Set("Idempotency-Key", "m1")
+		r.Header.Set("Belay-Message", "m1")
+		request, err := httpguard.RequestOf(r, "charge", "shop", []byte(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return request.Print
+	}
+	if print("1") == print("2") {
+		t.Error("two bodies are one request")
+	}
 }
 
 // The header of a message says nothing of requests without it, and nothing of another key.

@@ -12,19 +12,12 @@ import (
 )
 
 // printVersion is that of the default Print.
-const printVersion = 2
+const printVersion = 3
 
 // contents returns the parts that a repeat must have in common with the request, as its
 // client has sent it, and as it reaches the handler.
 func contents(r *http.Request, body []byte) ([][]byte, error) {
-	asked := askedFor(r)
-	parts := [][]byte{
-		[]byte(r.Method), []byte(r.URL.EscapedPath()), []byte(r.URL.RawQuery),
-		[]byte(asked.EscapedPath()), []byte(asked.RawQuery),
-	}
-	if isMessage(r.Header) {
-		return append(parts, []byte("message")), nil
-	}
+	parts := target(r)
 	media, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil {
 		media = r.Header.Get("Content-Type")
@@ -42,8 +35,22 @@ func contents(r *http.Request, body []byte) ([][]byte, error) {
 	return append(parts, form...), err
 }
 
-// isMessage reports whether a request has a message of package relay, whose id is the key. An operation
-// that runs again may send another body under the id of its first run.
+// target returns what the request is for.
+func target(r *http.Request) [][]byte {
+	asked := askedFor(r)
+	return [][]byte{
+		[]byte(r.Method), []byte(r.URL.EscapedPath()), []byte(r.URL.RawQuery),
+		[]byte(asked.EscapedPath()), []byte(asked.RawQuery),
+	}
+}
+
+// contentsOfMessage are contents of a message: its service, and not its body. An operation that runs
+// again may send another one under the id of its first run.
+func contentsOfMessage(r *http.Request) [][]byte {
+	return append(target(r), []byte("message"), []byte(r.Header.Get("Ce-Source")))
+}
+
+// isMessage reports whether a request has a message of package relay, whose id is the key.
 func isMessage(h http.Header) bool {
 	id := h.Get("Belay-Message")
 	return id != "" && id == h.Get("Idempotency-Key")

@@ -29,6 +29,9 @@ func (e *exchange) parts() ([][]byte, error) {
 	if e.cfg.Print != nil {
 		return e.cfg.Print(e.copy(e.r.Context()), e.body), nil
 	}
+	if isMessage(e.r.Header) {
+		return contentsOfMessage(e.r), nil
+	}
 	return contents(e.r, e.body)
 }
 

@@ -11,7 +11,7 @@
 // others are attributes if their names can be. ce-id is the message's id, ce-type its topic, ce-time the time when it
 // was stored, and ce-partitionkey its key. Idempotency-Key has the id, too, so that package
 // httpguard lets the request take effect once, and so has Belay-Message: by that httpguard knows that no
-// other message has the id, whatever its body is.
+// other message of the Source has the id, whatever its body is.
 //
 // A message is accepted by an answer of 200 to 299. Answers of 429 and 503, and a connection that
 // fails or is not made within 5 seconds, pause the whole route. The message becomes a dead letter by 410 and 413. After any other
