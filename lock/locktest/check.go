@@ -84,8 +84,9 @@ func (c *check) try(e lockengine.Engine, r lockengine.Request, ttl time.Duration
 // release reaches the last of them.
 func (c *check) acquire(e lockengine.Engine, r lockengine.Request, ttl time.Duration) lockengine.Grant {
 	c.Helper()
+	ctx := c.ctx()
 	grant, err := c.try(e, r, ttl)
-	for isPartial(err) && wait.Sleep(c.ctx(), pause, nil) == nil {
+	for isPartial(err) && wait.Sleep(ctx, pause, nil) == nil {
 		grant, err = c.try(e, r, ttl)
 	}
 	if err != nil {
