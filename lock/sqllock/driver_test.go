@@ -129,8 +129,9 @@ func TestSpentConnection(t *testing.T) {
 	}
 }
 
-// TestPanicOfADriver: a driver that panics costs the request of its caller, who may recover, and no
-// connection of the pool.
+// TestPanicOfADriver: a driver that panics as it executes a statement costs the request of its caller, who
+// may recover, and no connection of the pool. In a query it costs a place in the pool, too: database/sql
+// takes the query for one that still runs.
 func TestPanicOfADriver(t *testing.T) {
 	d := &fakeDriver{panics: true}
 	pool := sql.OpenDB(d)
