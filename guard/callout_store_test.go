@@ -75,7 +75,7 @@ func TestResultOnALaggingNode(t *testing.T) {
 				pool.SetMaxIdleConns(0) // no statement is prepared before
 				var settling, storing atomic.Int32
 				stop := k.Interrupt(func(packet []byte) {
-					if i := bytes.Index(packet, []byte("DELETE FROM belay_pending")); i >= 0 && settling.Add(1) <= tt.settling {
+					if bytes.Contains(packet, []byte("DELETE FROM belay_pending")) && settling.Add(1) <= tt.settling {
 						copy(packet[bytes.LastIndexByte(packet, '='):], "<")
 					}
 					if i := bytes.Index(packet, []byte("UPDATE belay_pending SET answered")); i >= 0 && storing.Add(1) <= 5 {

@@ -82,8 +82,8 @@ func TestSuspendedInCall(t *testing.T) {
 		e.meantime = func(ctx context.Context) {
 			waits, stop := context.WithCancel(ctx)
 			defer stop()
-			e.Guard.Guard.StepClock(2 * time.Hour)
-			defer e.Guard.Guard.StepClock(-2 * time.Hour)
+			e.StepClock(2 * time.Hour)
+			defer e.StepClock(-2 * time.Hour)
 			wantIs(e.t, ctx.Err(), context.DeadlineExceeded)
 			testwait.Until(e.t, "whoever waits has noticed", func() bool { return waits.Err() != nil })
 		}

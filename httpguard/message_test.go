@@ -58,7 +58,7 @@ func TestMessageOfAnotherService(t *testing.T) {
 // A call on a message goes out with the body of its first run, or not at all.
 func TestCallOnAChangedMessage(t *testing.T) {
 	t.Parallel()
-	print := func(body string) once.Print {
+	printOf := func(body string) once.Print {
 		r := httptest.NewRequest(http.MethodPost, "/charge", strings.NewReader(body))
 		r.Header.Set("Idempotency-Key", "m1")
 		r.Header.Set("Belay-Message", "m1")
@@ -68,7 +68,7 @@ func TestCallOnAChangedMessage(t *testing.T) {
 		}
 		return request.Print
 	}
-	if print("1") == print("2") {
+	if printOf("1") == printOf("2") {
 		t.Error("two bodies are one request")
 	}
 }

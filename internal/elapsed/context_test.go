@@ -41,7 +41,7 @@ func TestWithTimeout(t *testing.T) {
 				if lasted := time.Since(begun); lasted != tt.lasts {
 					t.Errorf("it has lasted %v, want %v", lasted, tt.lasts)
 				}
-				wantExceeded(t, ctx)
+				wantExceeded(ctx, t)
 			})
 		})
 	}
@@ -49,9 +49,9 @@ func TestWithTimeout(t *testing.T) {
 
 // TestWithTimeoutIsAsked: nobody waits until the context looks at the clock.
 func TestWithTimeoutIsAsked(t *testing.T) {
-	for name, ask := range map[string]func(t *testing.T, ctx context.Context){
+	for name, ask := range map[string]func(ctx context.Context, t *testing.T){
 		"Err": wantExceeded,
-		"Done": func(t *testing.T, ctx context.Context) {
+		"Done": func(ctx context.Context, t *testing.T) {
 			t.Helper()
 			select {
 			case <-ctx.Done():
@@ -59,11 +59,11 @@ func TestWithTimeoutIsAsked(t *testing.T) {
 				t.Error("it goes on")
 			}
 		},
-		"another one": func(t *testing.T, ctx context.Context) {
+		"another one": func(ctx context.Context, t *testing.T) {
 			t.Helper()
 			child, stop := context.WithTimeout(ctx, time.Hour)
 			defer stop()
-			wantExceeded(t, child)
+			wantExceeded(child, t)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -72,7 +72,7 @@ func TestWithTimeoutIsAsked(t *testing.T) {
 				ctx, cancel := c.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				c.Step(time.Minute)
-				ask(t, ctx)
+				ask(ctx, t)
 			})
 		})
 	}
@@ -97,7 +97,7 @@ func TestWithTimeoutIsCanceled(t *testing.T) {
 	})
 }
 
-func wantExceeded(t *testing.T, ctx context.Context) {
+func wantExceeded(ctx context.Context, t *testing.T) {
 	t.Helper()
 	if err := ctx.Err(); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		t.Errorf("its error is %v, of the cause %v", err, context.Cause(ctx))
