@@ -23,6 +23,7 @@ import (
 	"github.com/belaygo/belay/guard/pgxguard"
 	"github.com/belaygo/belay/internal/dbtx/pinned"
 	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/once"
 )
@@ -370,9 +371,7 @@ func TestLeftOpen(t *testing.T) {
 	if n := s.count(); n != 0 {
 		t.Errorf("%d orders were committed", n)
 	}
-	if n := s.pool.Stat().AcquiredConns(); n != 0 {
-		t.Errorf("%d connections are away", n)
-	}
+	testwait.Until(t, "no connection is away", func() bool { return s.pool.Stat().AcquiredConns() == 0 })
 }
 
 // TestUnreadRow: a row that the program can't read is its error alone. A server's error behind it
