@@ -234,7 +234,9 @@ func (e engine) Renew(ctx context.Context, rs []lockengine.Request, ttl time.Dur
 }
 
 func (e engine) Release(ctx context.Context, r lockengine.Request) error {
-	return e.call(ctx, "RELEASE "+r.Key, func() error { return e.w.server.release(r) }, r)
+	err := e.call(ctx, "RELEASE "+r.Key, func() error { return e.w.server.release(r) }, r)
+	e.w.history.astray(r.Owner, errors.Is(err, lockengine.ErrNoAnswer))
+	return err
 }
 
 func (e engine) Inspect(ctx context.Context, key string) (lockengine.Holder, error) {

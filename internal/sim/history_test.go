@@ -43,6 +43,7 @@ type grant struct {
 	freed    time.Time // when it was gone
 	regained int       // by a failover to a replica that had it still
 	doubted  bool      // a renewal was not answered
+	astray   time.Time // when its last release was given up, if that was not answered
 }
 
 // A commit is what a transaction has changed in one row.
@@ -123,6 +124,18 @@ func (h *history) unrenewed(owner string) {
 	defer h.w.mu.Unlock()
 	if g := h.grants[owner]; g != nil {
 		g.doubted = true
+	}
+}
+
+// astray takes in whether a release was answered.
+func (h *history) astray(owner string, unanswered bool) {
+	h.w.mu.Lock()
+	defer h.w.mu.Unlock()
+	if g := h.grants[owner]; g != nil {
+		g.astray = time.Time{}
+		if unanswered {
+			g.astray = time.Now()
+		}
 	}
 }
 

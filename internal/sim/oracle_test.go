@@ -89,14 +89,15 @@ func (w *world) check() {
 }
 
 // checkLeft is I8, too: in the end a Locker has released what it does not use, but for
-// the locks of unknown commits, and requests that were executed when it had given them up.
+// the locks of unknown commits, requests that were executed when it had given them up, and its
+// last try.
 func (w *world) checkLeft() {
 	if w.plan.lasting == noLocks && w.server.down {
 		return
 	}
 	for key, e := range w.server.state.held {
 		g := w.history.grants[e.owner]
-		if g == nil || g.process.killed > 0 || g.regained > 0 || g.took > ttl*9/10 {
+		if g == nil || g.process.killed > 0 || g.regained > 0 || g.took > ttl*9/10 || g.givenUp(e.expires) {
 			continue
 		}
 		unsure := func(o *op) bool { return errors.Is(o.err, guard.ErrUnknown) || errors.Is(o.err, lock.ErrLost) }
@@ -104,6 +105,15 @@ func (w *world) checkLeft() {
 			w.problem("I8: the lock on %q of %s is left behind", key, g.process.name)
 		}
 	}
+}
+
+// givenUp reports whether a release that was not answered was the last one: its Locker releases a lock
+// again, ttl/10 later, until that has expired by what it knows.
+func (g *grant) givenUp(expires time.Time) bool {
+	if !g.known {
+		expires = g.asked.Add(ttl)
+	}
+	return !g.astray.IsZero() && !g.astray.Before(expires.Add(-ttl/10))
 }
 
 // checkVersions is I1 and I2: a row is inserted once, and each of its versions is the base
