@@ -364,4 +364,20 @@ var siteMutants = []mutant{
 		new:   `cmp.Or(strings.TrimSpace(given), user(r.Context()))`,
 		tests: "cmd/guard-monitor/internal/web TestWritesCarryTheAuthenticatedName",
 	},
+	{
+		name:  "shard-lost-as-events-move",
+		loses: "An incident that takes in the events of another one lacks a shard that could not be reached.",
+		file:  "cmd/guard-monitor/internal/incident/revise.go",
+		old:   `len(list) > 0 && x.Cause != Unreachable && x`,
+		new:   `len(list) > 0 && x`,
+		tests: "cmd/guard-monitor/internal/incident TestOneStallIsOneIncident",
+	},
+	{
+		name:  "event-that-panics-holds-up-others",
+		loses: "One event that guard-monitor fails to explain keeps all later ones from their incidents.",
+		file:  "cmd/guard-monitor/internal/incident/group.go",
+		old:   `why := t.explainBatch(ctx, now, []Received{r})`,
+		new:   `why := t.groupBatch(ctx, now, []Received{r}, (*desk).explain)`,
+		tests: "cmd/guard-monitor/internal/incident TestEventThatPanics",
+	},
 }

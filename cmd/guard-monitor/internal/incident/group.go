@@ -3,6 +3,8 @@ package incident
 import (
 	"context"
 	"time"
+
+	"github.com/belaygo/belay/internal/background"
 )
 
 // batch is how many events are worked on at once.
@@ -22,7 +24,7 @@ func (t *Tracker) group(ctx context.Context, now time.Time) error {
 		if due == 0 {
 			return nil
 		}
-		err = t.groupBatch(ctx, now, events[:due], (*desk).explain)
+		err = t.explainBatch(ctx, now, events[:due])
 		if err != nil && ctx.Err() == nil {
 			err = t.groupEach(ctx, now, events[:due])
 		}
@@ -44,7 +46,7 @@ func (t *Tracker) settled(r Received, now time.Time) bool {
 // explanation.
 func (t *Tracker) groupEach(ctx context.Context, now time.Time, events []Received) error {
 	for _, r := range events {
-		why := t.groupBatch(ctx, now, []Received{r}, (*desk).explain)
+		why := t.explainBatch(ctx, now, []Received{r})
 		if why == nil {
 			continue
 		}
@@ -54,6 +56,11 @@ func (t *Tracker) groupEach(ctx context.Context, now time.Time, events []Receive
 		t.cfg.Logger.Error("event unexplained", "event_id", r.Event.ID, "error", why)
 	}
 	return nil
+}
+
+// explainBatch explains events. A panic is the error of an event that cannot be explained.
+func (t *Tracker) explainBatch(ctx context.Context, now time.Time, events []Received) error {
+	return background.Do(t.cfg.Logger, "explain", func() error { return t.groupBatch(ctx, now, events, (*desk).explain) })
 }
 
 // explainer is a method of desk.

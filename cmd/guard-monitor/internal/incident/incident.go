@@ -235,7 +235,11 @@ const maxEvidence = 20
 
 // believe takes over the explanation of an event if it has better evidence, is about a later
 // outage, or is a newer one of the event that the evidence is about. It reports whether it did.
+// An explanation without evidence is one of many that say the same.
 func (i *Incident) believe(x Explanation, event string) bool {
+	if len(x.Evidence) == 0 {
+		return false
+	}
 	evidence := x.Evidence
 	known, moved := mentions(i.Evidence)
 	switch {

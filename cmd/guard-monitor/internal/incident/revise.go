@@ -3,10 +3,12 @@ package incident
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"time"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/watch"
+	"github.com/belaygo/belay/internal/background"
 	"github.com/belaygo/belay/notify"
 )
 
@@ -75,11 +77,7 @@ func (t *Tracker) again(ctx context.Context, now time.Time) error {
 		for _, r := range events {
 			seen++
 			seq = r.Seq
-			at, _ := t.locate(r.Event.Place)
-			if !t.news.concern(r.Event, at.Cluster) {
-				continue
-			}
-			if err := d.judge(ctx, r, moved); err != nil {
+			if err := t.explainAgain(ctx, d, r, moved, left == 0); err != nil {
 				left, why = left+1, err
 			}
 		}
@@ -96,6 +94,21 @@ func (t *Tracker) again(ctx context.Context, now time.Time) error {
 		}
 	}
 	return d.save(ctx)
+}
+
+// explainAgain judges an event if the news concern it. A panic is an error; of many, the stack of
+// the first is logged.
+func (t *Tracker) explainAgain(ctx context.Context, d *desk, r Received, moved map[string]map[string][]explained, first bool) error {
+	logger := t.cfg.Logger
+	if !first {
+		logger = slog.New(slog.DiscardHandler)
+	}
+	return background.Do(logger, "explain again", func() error {
+		if at, _ := t.locate(r.Event.Place); !t.news.concern(r.Event, at.Cluster) {
+			return nil
+		}
+		return d.judge(ctx, r, moved)
+	})
 }
 
 // judge explains an event again and notes whether it belongs elsewhere.
@@ -125,10 +138,11 @@ func (d *desk) judge(ctx context.Context, r Received, moved map[string]map[strin
 		ID: x.Event.ID, Service: x.Event.Service, CaughtAt: x.Event.CaughtAt, Place: x.Event.Place, Count: x.Event.Count,
 		Verdict: x.Event.Verdict, Outcome: x.Event.Outcome,
 	}
-	if list := moved[i.ID][x.key]; len(list) > 0 && x.Confidence.weight() <= list[0].Confidence.weight() {
-		x.Evidence = nil
+	list := moved[i.ID][x.key]
+	if len(list) > 0 && x.Cause != Unreachable && x.Confidence.weight() <= list[0].Confidence.weight() {
+		x.Evidence = nil // of Unreachable each shard has a row
 	}
-	moved[i.ID][x.key] = append(moved[i.ID][x.key], x)
+	moved[i.ID][x.key] = append(list, x)
 	return nil
 }
 
@@ -210,9 +224,7 @@ func (d *desk) retitle(i *Incident, key string, list []explained) {
 	i.locate(x)
 	i.Confidence = ""
 	for _, x := range list {
-		if x.Evidence != nil {
-			i.believe(x.Explanation, x.Event.ID)
-		}
+		i.believe(x.Explanation, x.Event.ID)
 	}
 	d.latest[key] = i
 	d.changed[i.ID] = true

@@ -57,6 +57,17 @@ func TestOneStallIsOneIncident(t *testing.T) {
 		"another writer": {func(b *bench) { b.sendEach(intruded) }, incident.Bypass, "", nil},
 		"the network":    {func(b *bench) { b.sendEach(withoutLock) }, incident.Unreachable, "", []int{0, 1, 2}},
 		"no renewals":    {func(b *bench) { b.sendEach(unrenewed) }, incident.Partition, "", nil},
+		"the network, of nodes not watched yet": {func(b *bench) {
+			b.watching = false
+			for n := range 2 {
+				b.send("order:1", func(ev *notify.Event) { withoutLock(ev); onShard(n)(ev) })
+			}
+			b.round(0)
+			b.watching = true
+			b.send("order:1", func(ev *notify.Event) { withoutLock(ev); onShard(2)(ev) })
+			b.round(0)
+			b.saw(on("10.0.0.9:6379", deleted(0, 0)))
+		}, incident.Unreachable, "", []int{0, 1, 2}},
 		"works without": {func(b *bench) {
 			b.sendEach(func(ev *notify.Event) { withoutLock(ev); ev.Verdict = notify.VerdictDegraded })
 		}, incident.DegradedPeer, "", nil},

@@ -6,8 +6,40 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/watch"
 	"github.com/belaygo/belay/notify"
 )
+
+// A touchy bench panics where an event has been at no node.
+type touchy struct{ *bench }
+
+func (b touchy) Locate(p notify.Place) (watch.Location, bool) {
+	if p.Node == "" {
+		panic("no node")
+	}
+	return b.bench.Locate(p)
+}
+
+// A fault of the monitor in what it makes of one event holds up no other, and ends nothing.
+func TestEventThatPanics(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.locator = touchy{b}
+	b.tracker = b.track(b.store)
+	for range 2 { // the second time what it explains again is the first
+		b.send("k", func(ev *notify.Event) { ev.Place = notify.Place{Slot: -1} })
+		b.send("k", nil)
+		b.saw(failover(-2))
+		b.round(6 * time.Second)
+	}
+	events := make(map[incident.Cause]int64)
+	for _, i := range b.incidents(2) {
+		events[i.Cause] += i.Events
+	}
+	if events[incident.Unknown] != 2 || events[incident.Failover] != 2 {
+		t.Errorf("events by cause: %v", events)
+	}
+}
 
 // A clock that is wrong by years dates no incident, and makes no fault of long ago the cause.
 func TestClocksThatAreWrongByYears(t *testing.T) {

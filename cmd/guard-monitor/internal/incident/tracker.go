@@ -5,6 +5,8 @@ import (
 	"errors"
 	"maps"
 	"time"
+
+	"github.com/belaygo/belay/internal/background"
 )
 
 // NewTracker returns a Tracker. Run makes it work.
@@ -40,23 +42,26 @@ func (t *Tracker) Run(ctx context.Context) error {
 
 // Round does once what is due at the time: group new events, explain older ones
 // again if there is news, note switches, resolve what is quiet, notice silent services.
-// Run calls it.
+// Run calls it. A step that panics is an error, and the others go on.
 func (t *Tracker) Round(ctx context.Context, now time.Time) error {
 	now = now.Round(0) // what it is compared with, from the store, has the wall clock's time only
 	t.hear(now)
+	step := func(what string, f func(context.Context, time.Time) error) error {
+		return background.Do(t.cfg.Logger, what, func() error { return f(ctx, now) })
+	}
 	return errors.Join(
-		t.readClocks(ctx),
-		t.group(ctx, now),
-		t.revise(ctx, now),
-		t.switched(ctx, now),
-		t.age(ctx, now),
-		t.listen(ctx, now),
+		step("read clocks", t.readClocks),
+		step("group events", t.group),
+		step("explain events again", t.revise),
+		step("note switches", t.switched),
+		step("resolve incidents", t.age),
+		step("notice silent services", t.listen),
 	)
 }
 
 // readClocks reads them. If a clock was set, all that is recent may be explained
 // otherwise.
-func (t *Tracker) readClocks(ctx context.Context) error {
+func (t *Tracker) readClocks(ctx context.Context, _ time.Time) error {
 	list, err := t.cfg.Store.Clocks(ctx, skew)
 	if err != nil {
 		return err

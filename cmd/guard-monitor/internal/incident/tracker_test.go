@@ -24,6 +24,7 @@ type bench struct {
 	connected bool
 	listening bool
 	breaks    int // of the heartbeats' connection
+	locator   incident.Locator
 	rejected  map[string]time.Time
 	events    int
 }
@@ -31,6 +32,7 @@ type bench struct {
 func newBench(t *testing.T) *bench {
 	t.Helper()
 	b := &bench{t: t, store: newStore(t), now: time.Now(), watching: true, connected: true, listening: true}
+	b.locator = b
 	b.tracker = b.track(b.store)
 	return b
 }
@@ -38,7 +40,7 @@ func newBench(t *testing.T) *bench {
 func (b *bench) track(s incident.Store) *incident.Tracker {
 	b.t.Helper()
 	tracker := incident.NewTracker(incident.Config{
-		Store: s, Locator: b, Settle: -1,
+		Store: s, Locator: b.locator, Settle: -1,
 		Connected: func() bool { return b.connected }, Listening: b.session,
 		RejectedAt: func(service string) time.Time { return b.rejected[service] },
 	})
