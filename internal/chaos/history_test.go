@@ -37,7 +37,7 @@ type call struct {
 	named                         string // the id of the event in its error
 
 	events      []*notify.Event
-	caught      int64  // when the first event was published
+	caught      int64  // when the first event of a failure was published
 	died        int64  // when its worker was killed
 	unpublished bool   // its event could not be published
 	undone      bool   // the database has lost its commit, and its worker told so
@@ -141,7 +141,9 @@ func (h *history) hear(worker string, e *handed) {
 	}
 	if e.call != nil {
 		e.call.events = append(e.call.events, e.event)
-		e.call.caught = cmp.Or(e.call.caught, e.at)
+		if len(failures([]*notify.Event{e.event})) > 0 {
+			e.call.caught = cmp.Or(e.call.caught, e.at)
+		}
 	}
 }
 

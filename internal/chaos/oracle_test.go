@@ -457,6 +457,15 @@ func TestOracle(t *testing.T) {
 			faults: []fault{{cut, "7 at 0", 19, 20}},
 		},
 		{
+			name: "a commit without an answer and without a lock, whose connection is cut after that is told",
+			lines: map[string][]line{"a": {
+				{T: 12, At: called, Do: "a.0", Key: "k"}, {T: 13, At: event, Do: "a.0", Key: "k", Event: &notify.Event{Verdict: notify.VerdictDegraded}},
+				{T: 14, At: begun, Do: "a.0", Key: "k"}, {T: 15, At: wrote, Do: "a.0", Session: 7}, {T: 20, At: ended, Do: "a.0", Result: unanswered},
+				{T: 21, At: event, Do: "a.0", Key: "k", Event: mute}, {T: 22, At: returned, Do: "a.0", Key: "k", Result: unknown},
+			}},
+			faults: []fault{{cut, "7 at 0", 18, 19}},
+		},
+		{
 			name:     "two at a time, and only a commit without an answer is told",
 			lines:    map[string][]line{"a": story("a.0", "A", 10, 12, 20, 21, "freed", mute), "b": story("b.0", "B", 15, 27, 30, 31, "freed")},
 			faults:   []fault{{cut, "7 at 0", 19, 20}},
