@@ -24,7 +24,7 @@ var (
 	RedisRights   = Check{"redis-rights", Error, "grant what the finding names: the documentation of package redislock has the whole ACL line"}
 	RedisRejects  = Check{"redis-rejects", Error, "give the server memory, a disk that it can write, and as many replicas as min-replicas-to-write and redislock.Config.Replicas ask for"}
 	RedisScripts  = Check{"redis-scripts", Error, "connect to an endpoint that runs EVAL and EVALSHA; if a proxy rejects the text of a script, to one without that check, or turn it off (script_check_enable = 0 at Aliyun)"}
-	RedisEviction = Check{"redis-eviction", Error, "set maxmemory-policy to noeviction, and keep caches on another Redis"}
+	RedisEviction = Check{"redis-eviction", Error, "first raise maxmemory or move caches to another Redis, then set maxmemory-policy to noeviction: with it, a Redis that is full grants no lock"}
 	RedisReplicas = Check{"redis-replicas", Warning, "give each master a replica on another host"}
 	RedisCoverage = Check{"redis-coverage", Error, "assign all slots to masters that live: redis-cli --cluster check, then fix"}
 	RedisFailover = Check{"redis-failover", Warning, "set cluster-require-full-coverage to no, and cluster-node-timeout to 2000 to 5000"}

@@ -24,8 +24,8 @@ func TestRun(t *testing.T) {
 		lines = append(lines, f.String())
 	}
 	want := []string{
-		"error redis-eviction: a:1, b:1: policy is x. Fix: set maxmemory-policy to noeviction, and keep caches on another Redis",
-		"error redis-eviction: b:1: policy is y. Fix: set maxmemory-policy to noeviction, and keep caches on another Redis",
+		"error redis-eviction: a:1, b:1: policy is x. Fix: first raise maxmemory or move caches to another Redis, then set maxmemory-policy to noeviction: with it, a Redis that is full grants no lock",
+		"error redis-eviction: b:1: policy is y. Fix: first raise maxmemory or move caches to another Redis, then set maxmemory-policy to noeviction: with it, a Redis that is full grants no lock",
 		"warning lock-ttl: the locker: TTL is 1s. Fix: set lock.Config.TTL to several times the longest pause of a process, or leave it at its default of 30 s",
 		"unchecked redis-clock: c:1: not checked: NOPERM. Fix: grant +time",
 	}

@@ -22,7 +22,7 @@ var causes = map[incident.Cause]cause{
 		phrase{"Find out why the Redis process ended, and give it replicas: without persistence a restart forgets every lock.", "查明 Redis 进程为何结束，并为其配置副本：没有持久化时，重启会丢失所有锁。"}},
 	incident.Eviction: {"Redis evicted keys", phrase{"Eviction", "键被逐出"},
 		phrase{"Redis evicted keys to stay below its memory limit.", "Redis 为不超过内存上限而逐出了键。"},
-		phrase{"Set maxmemory-policy noeviction on the Redis that keeps locks, or keep locks on a Redis of their own.", "在存放锁的 Redis 上设置 maxmemory-policy noeviction，或让锁使用单独的 Redis。"}},
+		phrase{"First raise maxmemory, or move what else is there to another Redis. Only when there is room, set maxmemory-policy noeviction: a Redis that is full and may not evict grants no lock.", "先提高 maxmemory，或把其他数据移到另一个 Redis。有了余量之后，再设置 maxmemory-policy noeviction：内存已满且不允许逐出的 Redis 不会授予锁。"}},
 	incident.Flushed: {"FLUSHALL or FLUSHDB emptied a Redis node", phrase{"Redis flushed", "Redis 被清空"},
 		phrase{"FLUSHALL or FLUSHDB emptied a Redis node.", "FLUSHALL 或 FLUSHDB 清空了 Redis 节点。"},
 		phrase{"Find who ran FLUSHALL or FLUSHDB: the evidence names the client if it is known. Keep locks on a Redis of their own, and take these commands away from everybody (ACL: -@dangerous).", "查明是谁执行了 FLUSHALL 或 FLUSHDB：证据中若知道客户端会指明。让锁使用单独的 Redis，并对所有人禁用这些命令（ACL：-@dangerous）。"}},

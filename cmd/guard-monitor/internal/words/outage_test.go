@@ -29,6 +29,15 @@ func TestSettledCommits(t *testing.T) {
 	}
 }
 
+// Without eviction a Redis that is full grants no lock, so room comes first.
+func TestEvictionMakesRoomFirst(t *testing.T) {
+	for l, first := range map[Lang]string{English: "First raise maxmemory", Chinese: "先提高 maxmemory"} {
+		if next := l.Next(incident.Incident{Cause: incident.Eviction}); !strings.HasPrefix(next, first) {
+			t.Errorf("the first step is %s", next)
+		}
+	}
+}
+
 // An outage says what is down, how many operations it refused, and what to do first, while it
 // goes on and when it is over.
 func TestOutage(t *testing.T) {
