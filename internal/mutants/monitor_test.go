@@ -22,6 +22,22 @@ var monitorMutants = []mutant{
 		tests: "cmd/guard-monitor/internal/intake TestFailingHandlerIsCalledAgain",
 	},
 	{
+		name:  "names-of-nodes-unread",
+		loses: "A cluster that announces names is watched under addresses that no service uses, and no incident of it gets a cause.",
+		file:  "cmd/guard-monitor/internal/watch/names.go",
+		old:   `	if !preferNames(view, shards) {`,
+		new:   `	if preferNames(view, shards) {`,
+		tests: "cmd/guard-monitor/internal/watch TestAddressesOfACluster",
+	},
+	{
+		name:  "colons-of-ipv6",
+		loses: "Of a cluster on IPv6 only the nodes are watched that the settings name.",
+		file:  "cmd/guard-monitor/internal/watch/member.go",
+		old:   `strings.LastIndexByte(s, ':')`,
+		new:   `strings.IndexByte(s, ':')`,
+		tests: "cmd/guard-monitor/internal/watch TestParseAddr TestAddressesOfACluster",
+	},
+	{
 		name:  "bad-message-dropped",
 		loses: "A message that guard-monitor can't read is gone, and nobody can look at it.",
 		file:  "cmd/guard-monitor/internal/intake/reader.go",

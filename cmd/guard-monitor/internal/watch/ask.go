@@ -71,9 +71,13 @@ func askMember(ctx context.Context, c *redis.Client) look {
 	if err := info.Err(); err != nil {
 		return look{err: fmt.Errorf("INFO: %w", err)}
 	}
+	view := parseNodes(nodes.Val())
+	if err := useNames(ctx, c, view); err != nil {
+		return look{err: fmt.Errorf("CLUSTER SLOTS: %w", err)}
+	}
 	return look{
 		info:   parseInfo(info.Val() + calls.Val()),
-		view:   parseNodes(nodes.Val()),
+		view:   view,
 		serves: state.Err() != nil || parseInfo(state.Val())["cluster_state"] == "ok",
 	}
 }

@@ -56,6 +56,18 @@ func (l *look) me() (member, bool) {
 	return member{}, false
 }
 
+// master is the address of a replica's master. INFO has its IP, also where its name is
+// preferred.
+func (l *look) master() string {
+	me, _ := l.me()
+	for _, m := range l.view {
+		if m.id == me.of {
+			return m.addr
+		}
+	}
+	return join(l.info["master_host"], l.info["master_port"])
+}
+
 // stat reads one number of a line such as "calls=3,usec=9,failed_calls=1".
 func stat(line, name string) int64 {
 	for field := range strings.SplitSeq(line, ",") {

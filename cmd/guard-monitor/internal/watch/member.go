@@ -2,7 +2,6 @@ package watch
 
 import (
 	"cmp"
-	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ const maxNodes = 1000
 type member struct {
 	id     string
 	addr   string // host:port
+	named  string // the same with the name that it announces, empty if it announces none
 	myself bool
 	master bool
 	doubt  bool   // "fail?": it did not answer the node with this view
@@ -53,14 +53,13 @@ func parseNodes(text string) []member {
 	return view
 }
 
-// parseMember reads: id ip:port@bus[,host] flags master ping pong epoch link
-// slot...
+// parseMember reads: id address flags master ping pong epoch link slot...
 func parseMember(f []string) (member, bool) {
 	if len(f) < 8 {
 		return member{}, false
 	}
-	addr, _, _ := strings.Cut(f[1], "@")
-	m := member{id: f[0], addr: addr}
+	m := member{id: f[0]}
+	m.addr, m.named = parseAddr(f[1])
 	for flag := range strings.SplitSeq(f[2], ",") {
 		switch flag {
 		case "myself":
@@ -75,7 +74,7 @@ func parseMember(f []string) (member, bool) {
 			return member{}, false
 		}
 	}
-	if _, port, err := net.SplitHostPort(addr); !m.myself && (err != nil || port == "0") {
+	if !m.myself && !usable(m.addr) {
 		return member{}, false
 	}
 	if f[3] != "-" {
@@ -90,6 +89,20 @@ func parseMember(f []string) (member, bool) {
 		}
 	}
 	return m, true
+}
+
+// parseAddr reads ip:port@bus[,name], where an IP of version 6 has no brackets, and
+// where name=value may follow.
+func parseAddr(s string) (addr, named string) {
+	s, rest, _ := strings.Cut(s, "@")
+	_, rest, _ = strings.Cut(rest, ",")
+	name, _, _ := strings.Cut(rest, ",")
+	if strings.Contains(name, "=") {
+		name = ""
+	}
+	colon := max(0, strings.LastIndexByte(s, ':'))
+	port := strings.TrimPrefix(s[colon:], ":")
+	return join(s[:colon], port), join(name, port)
 }
 
 const slotCount = 16384

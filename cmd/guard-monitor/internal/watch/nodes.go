@@ -120,7 +120,7 @@ func (n *Node) update(l *look) {
 	n.Role, n.Master, n.LinkUp = master, "", false
 	if l.info["role"] == "slave" {
 		n.Role = replica
-		n.Master = join(l.info["master_host"], l.info["master_port"])
+		n.Master = l.master()
 		n.LinkUp = l.info["master_link_status"] == "up"
 	}
 	if n.Role == master {
