@@ -38,6 +38,14 @@ var monitorMutants = []mutant{
 		tests: "cmd/guard-monitor/internal/watch TestParseAddr TestAddressesOfACluster",
 	},
 	{
+		name:  "late-round-is-a-standstill",
+		loses: "With a short silent_after no incident ends, and no silent service is noticed.",
+		file:  "cmd/guard-monitor/internal/incident/config.go",
+		old:   `const leastRounds = 10`,
+		new:   `const leastRounds = 1`,
+		tests: "cmd/guard-monitor/internal/incident TestShortSilence",
+	},
+	{
 		name:  "bad-message-dropped",
 		loses: "A message that guard-monitor can't read is gone, and nobody can look at it.",
 		file:  "cmd/guard-monitor/internal/intake/reader.go",

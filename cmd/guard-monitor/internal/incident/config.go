@@ -59,10 +59,14 @@ type Config struct {
 	// 10 m.
 	Quiet time.Duration
 	// SilentAfter is the least time without a heartbeat that makes a service
-	// silent; it must have missed three besides. Default 30 s.
+	// silent; it must have missed three besides. Default 30 s, and at least ten rounds:
+	// a Tracker that stood still for this long knows nothing of the time.
 	SilentAfter time.Duration
 	Logger      *slog.Logger // default: silent
 }
+
+// leastRounds is how many rounds SilentAfter is at least: one round is always later than Every.
+const leastRounds = 10
 
 func (c Config) withDefaults() Config {
 	if c.Connected == nil {
@@ -78,7 +82,8 @@ func (c Config) withDefaults() Config {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	c.Every, c.Settle = cmp.Or(c.Every, time.Second), cmp.Or(c.Settle, 2*time.Second)
-	c.Quiet, c.SilentAfter = cmp.Or(c.Quiet, 10*time.Minute), cmp.Or(c.SilentAfter, 30*time.Second)
+	c.Quiet = cmp.Or(c.Quiet, 10*time.Minute)
+	c.SilentAfter = max(cmp.Or(c.SilentAfter, 30*time.Second), leastRounds*c.Every)
 	return c
 }
 

@@ -94,6 +94,25 @@ func (c crowd) Heartbeats(ctx context.Context) ([]incident.Heartbeat, error) {
 	return list, err
 }
 
+// TestShortSilence: rounds that are a moment late are no standstill, however short the silence is
+// that makes an incident. What is over ends, and who is silent is noticed.
+func TestShortSilence(t *testing.T) {
+	b := newBench(t)
+	b.tracker = incident.NewTracker(incident.Config{Store: b.store, Locator: b, Settle: -1, SilentAfter: time.Second})
+	b.beat("orders")
+	b.send("k", nil)
+	for range 900 {
+		b.round(time.Second + time.Millisecond)
+	}
+	for _, i := range b.incidents(2) {
+		want := incident.Resolved
+		if i.Cause == incident.HeartbeatSilent {
+			want = incident.New
+		}
+		wantState(t, i, want)
+	}
+}
+
 // TestSilenceOfTheBroker: when nobody can be heard, nobody is silent.
 func TestSilenceOfTheBroker(t *testing.T) {
 	b := newBench(t)
