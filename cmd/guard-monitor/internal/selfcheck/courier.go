@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
@@ -60,9 +63,9 @@ func (c *courier) run(ctx context.Context) {
 
 // remember reads what was sent before the start. If it cannot be read, nothing was.
 func (c *courier) remember(ctx context.Context) {
-	for _, p := range c.parts {
-		if n, ok := c.last(ctx, idPrefix+p.Name); ok && n.State.Open() {
-			c.told[p.Name] = n.At
+	for _, name := range c.names(ctx) {
+		if n, ok := c.last(ctx, idPrefix+name); ok && n.State.Open() {
+			c.told[name] = n.At
 			if n.At.After(c.sentAt) {
 				c.sentAt = n.At
 			}
@@ -78,6 +81,25 @@ func (c *courier) remember(ctx context.Context) {
 	if c.watchAt.After(now) {
 		c.watchAt = now
 	}
+}
+
+// names returns the parts that the receiver may know as failed: those that there are, and others that
+// recent messages were about.
+func (c *courier) names(ctx context.Context) (names []string) {
+	for _, p := range c.parts {
+		names = append(names, p.Name)
+	}
+	recent, err := c.cfg.Log.Notifications(ctx, "", store.MaxRows)
+	if err != nil {
+		return names
+	}
+	for _, n := range recent {
+		name, ok := strings.CutPrefix(n.Incident, idPrefix)
+		if ok && n.Incident != watchdogID && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // last returns the last message of that id that the receiver has taken.
@@ -108,6 +130,7 @@ func (c *courier) failures(ctx context.Context, now time.Time) {
 			over = append(over, report{Part: p.Part, since: since, until: now})
 		}
 	}
+	over = append(over, c.gone(now)...)
 	if !c.Resolved {
 		c.learn(ctx, now, over, incident.Resolved, reasonSilent)
 		over = nil
@@ -125,6 +148,19 @@ func (c *courier) failures(ctx context.Context, now time.Time) {
 		c.learn(ctx, now, failed, incident.Ongoing, reasonFailed)
 	}
 	c.learn(ctx, now, over, incident.Resolved, reasonOver)
+}
+
+// gone returns the failed parts that guard-monitor no longer needs.
+func (c *courier) gone(now time.Time) (over []report) {
+	for _, name := range slices.Sorted(maps.Keys(c.told)) {
+		if slices.ContainsFunc(c.parts, func(p *watched) bool { return p.Name == name }) {
+			continue
+		}
+		over = append(over, report{
+			Part: Part{Name: name, Summary: "guard-monitor no longer needs " + name}, since: c.told[name], until: now,
+		})
+	}
+	return over
 }
 
 // isNews reports whether the receiver does not know one of the failures.

@@ -19,7 +19,8 @@ type Sender interface {
 	Send(ctx context.Context, n *receiver.Notification) error
 }
 
-// Log remembers what was sent across restarts. *store.Store implements it.
+// Log remembers what was sent across restarts. Notifications of no id are those of all.
+// *store.Store implements it.
 type Log interface {
 	Notifications(ctx context.Context, incidentID string, n int) ([]store.Notification, error)
 	AddNotifications(ctx context.Context, list []store.Notification) error

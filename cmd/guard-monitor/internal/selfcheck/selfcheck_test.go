@@ -244,3 +244,18 @@ func TestNewRefuses(t *testing.T) {
 		}
 	}
 }
+
+// A part that has failed, and is taken out of the settings, as a Redis that is decommissioned, no
+// longer fails.
+func TestFailedPartIsTakenOut(t *testing.T) {
+	onStage(t, nil, func(s *stage) {
+		s.parts["broker"].fail()
+		s.expect(70*time.Second, "broker firing")
+		s.stop()
+		s.startWith("store")
+		s.expect(time.Hour, "broker resolved")
+		s.stop()
+		s.startWith("store")
+		s.expect(time.Hour)
+	})
+}
