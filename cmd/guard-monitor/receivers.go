@@ -39,6 +39,7 @@ func (all receivers) dispatcher(cfg *config.Config, st *store.Store, logger *slo
 			GroupBy: r.GroupBy, GroupWait: r.GroupWait, GroupInterval: r.GroupInterval,
 			RepeatInterval: r.RepeatInterval, Resolved: r.SendResolved, RatePerMinute: int(r.RateLimit),
 			MaxAlerts: maxAlerts, Continuous: r.Type == receiver.Alertmanager,
+			Keyed: r.Type == receiver.Alertmanager || r.Type == receiver.Webhook,
 		}
 		if route.Continuous { // it groups by itself
 			route.MaxAlerts = 0

@@ -54,6 +54,14 @@ var monitorMutants = []mutant{
 		tests: "cmd/guard-monitor/internal/selfcheck TestFailedPartIsTakenOut",
 	},
 	{
+		name:  "old-labels-never-end",
+		loses: "Of an incident whose cause is found, a pager that knows alerts by their labels keeps one open for ever.",
+		file:  "cmd/guard-monitor/internal/dispatch/plan.go",
+		old:   `	return c.withEnds(now, due, groups), silent, wait`,
+		new:   `	return due, silent, wait`,
+		tests: "cmd/guard-monitor/internal/dispatch TestLabelsChange TestEndIsSentAgain",
+	},
+	{
 		name:  "bad-message-dropped",
 		loses: "A message that guard-monitor can't read is gone, and nobody can look at it.",
 		file:  "cmd/guard-monitor/internal/intake/reader.go",

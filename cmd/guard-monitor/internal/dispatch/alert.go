@@ -70,10 +70,13 @@ func (d *Dispatcher) notification(g *group, limit int) *receiver.Notification {
 	})
 	n := &receiver.Notification{
 		GroupKey: g.key, GroupLabels: g.labels, Reason: g.reason, ExternalURL: d.cfg.ExternalURL,
-		More: max(len(told)-limit, 0),
+		More: max(len(told)+len(g.ends)-limit, 0),
 	}
 	for _, i := range told[:min(len(told), limit)] {
 		n.Alerts = append(n.Alerts, d.alert(i))
+	}
+	for _, e := range g.ends[:min(len(g.ends), limit-len(n.Alerts))] {
+		n.Alerts = append(n.Alerts, d.ended(e))
 	}
 	return n
 }

@@ -215,7 +215,7 @@ func (c *courier) log(ctx context.Context, g *group, at time.Time, failed error,
 	for _, i := range g.told {
 		n := store.Notification{
 			At: at, Receiver: c.To.Name(), Incident: i.ID, Reason: g.reason,
-			State: i.State, Cause: i.Cause, Severity: i.Severity(), Counts: i.Counts(),
+			State: i.State, Cause: i.Cause, Cluster: i.Cluster, Shard: i.Shard, Severity: i.Severity(), Counts: i.Counts(),
 			Attempts: attempts,
 		}
 		if failed != nil {
@@ -238,7 +238,7 @@ func (c *courier) write(ctx context.Context, list []store.Notification) error {
 	fail.Point("dispatch/logged")
 	for _, n := range c.unlogged {
 		if n.Error == "" {
-			c.told[n.Incident] = store.Told{At: n.At, State: n.State, Cause: n.Cause, Severity: n.Severity, Counts: n.Counts}
+			c.told[n.Incident] = n.Told()
 		}
 	}
 	c.unlogged = nil

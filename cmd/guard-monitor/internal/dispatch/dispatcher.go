@@ -51,6 +51,9 @@ type Route struct {
 	// Continuous is for a receiver that forgets what is not repeated all the time.
 	// Repeats are not logged.
 	Continuous bool
+	// Keyed is for a receiver that knows an alert by its labels. When they change, it is sent the end
+	// of what it was sent before.
+	Keyed bool
 }
 
 // Config configures a Dispatcher.

@@ -180,7 +180,7 @@ func (m *memory) Told(_ context.Context, receiver string, incidents []string) (m
 	told := make(map[string]store.Told)
 	for _, n := range m.log {
 		if n.Receiver == receiver && n.Error == "" && slices.Contains(incidents, n.Incident) {
-			told[n.Incident] = store.Told{At: n.At, State: n.State, Cause: n.Cause, Severity: n.Severity, Counts: n.Counts}
+			told[n.Incident] = n.Told()
 		}
 	}
 	return told, nil

@@ -80,6 +80,7 @@ type group struct {
 	labels map[string]string
 	reason string
 	told   []*incident.Incident // the incidents of the message
+	ends   []end                // what else has ended
 	last   time.Time            // when something of the group was sent last
 }
 
@@ -152,8 +153,10 @@ func (c *courier) plan(now time.Time, incidents []*incident.Incident) (due []gro
 	}
 	c.seen = waiting
 	wait = later
+	groups := make(map[string]group)
 	for key, all := range members {
 		g, left := c.judge(now, key, all)
+		groups[key] = g
 		if left <= 0 {
 			due = append(due, g)
 			continue
@@ -161,7 +164,7 @@ func (c *courier) plan(now time.Time, incidents []*incident.Incident) (due []gro
 		wait = min(wait, left)
 	}
 	slices.SortFunc(due, func(a, b group) int { return cmp.Compare(a.key, b.key) })
-	return due, silent, wait
+	return c.withEnds(now, due, groups), silent, wait
 }
 
 // judge returns what is to be sent of a group, and how long it is until it is due.
@@ -233,6 +236,7 @@ func digest(groups []group) group {
 	all := group{key: reasonDigest, labels: map[string]string{}, reason: reasonDigest + " of " + strconv.Itoa(len(groups)) + " groups"}
 	for _, g := range groups {
 		all.told = append(all.told, g.told...)
+		all.ends = append(all.ends, g.ends...)
 	}
 	return all
 }
@@ -248,7 +252,12 @@ func groupKey(labels map[string]string) string {
 
 // groupOf returns the labels that an incident shares with its group.
 func (r *Route) groupOf(i *incident.Incident) map[string]string {
-	labels := labelsOf(i)
+	return r.shared(labelsOf(i))
+}
+
+// shared returns those of the labels that all alerts of a group have.
+func (r *Route) shared(labels map[string]string) map[string]string {
+	labels = maps.Clone(labels)
 	maps.DeleteFunc(labels, func(name, _ string) bool { return !slices.Contains(r.GroupBy, name) })
 	return labels
 }

@@ -19,6 +19,8 @@ type Notification struct {
 	Reason   string         // why it was sent, such as "firing", "repeat" or "resolved"
 	State    incident.State // of the incident then
 	Cause    incident.Cause // of the incident then
+	Cluster  string         // of the incident then
+	Shard    string         // of the incident then
 	Severity string         // of the incident then
 	Attempts int
 	Error    string // empty = delivered

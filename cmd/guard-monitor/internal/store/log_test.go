@@ -13,14 +13,14 @@ func TestLogs(t *testing.T) {
 	apply(t, s, []incident.Incident{anIncident("a")})
 	err := s.AddNotifications(t.Context(), []store.Notification{
 		{At: caught, Receiver: "ops", Incident: "a", Reason: "firing", State: incident.New, Attempts: 1,
-			Counts: incident.Counts{Failures: 3, Without: 2, Refused: 1}},
+			Cluster: "main", Shard: "0-5460", Counts: incident.Counts{Failures: 3, Without: 2, Refused: 1}},
 		{At: caught.Add(time.Minute), Receiver: "ops", Incident: "a", Reason: "repeat", State: incident.Ongoing, Attempts: 5, Error: "refused"},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	told, err := s.Told(t.Context(), "ops", []string{"a", "b"})
-	if err != nil || len(told) != 1 || told["a"].State != incident.New || told["a"].Counts != (incident.Counts{Failures: 3, Without: 2, Refused: 1}) || !told["a"].At.Equal(caught) {
+	if err != nil || len(told) != 1 || told["a"].State != incident.New || told["a"].Cluster != "main" || told["a"].Shard != "0-5460" || told["a"].Counts != (incident.Counts{Failures: 3, Without: 2, Refused: 1}) || !told["a"].At.Equal(caught) {
 		t.Errorf("told %+v, %v, want what was delivered last", told, err)
 	}
 	if told, err := s.Told(t.Context(), "other", []string{"a"}); err != nil || len(told) != 0 {

@@ -1,0 +1,80 @@
+package dispatch
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/receiver"
+)
+
+// end is the end of an alert whose incident has other labels by now.
+type end struct {
+	*incident.Incident
+	labels map[string]string // that it was sent with
+	at     time.Time
+}
+
+// withEnds adds the ends of what the receiver was sent under other labels: to the message of
+// the group that these labels belong to, which comes before the others. Nothing notes an end, so
+// one that does not arrive keeps back the change, too, unless the receiver refuses it.
+func (c *courier) withEnds(now time.Time, due []group, groups map[string]group) []group {
+	if !c.Keyed || !c.Resolved {
+		return due
+	}
+	changed := len(due)
+	for n := 0; n < len(due); n++ { // it grows
+		for _, i := range due[n].told {
+			labels := c.labelsSent(i)
+			if labels == nil || maps.Equal(labels, labelsOf(i)) {
+				continue
+			}
+			key := groupKey(c.shared(labels))
+			if slices.ContainsFunc(groups[key].told, func(other *incident.Incident) bool {
+				return other.State.Open() && maps.Equal(labels, labelsOf(other))
+			}) {
+				continue
+			}
+			at := slices.IndexFunc(due, func(g group) bool { return g.key == key })
+			if at < 0 {
+				at, due = len(due), append(due, c.endOf(key, labels, groups))
+			}
+			due[at].ends = append(due[at].ends, end{i, labels, now})
+		}
+	}
+	return slices.Concat(due[changed:], due[:changed])
+}
+
+// endOf returns the group that an end belongs to, with what it has besides.
+func (c *courier) endOf(key string, labels map[string]string, groups map[string]group) group {
+	g := groups[key]
+	g.key, g.labels, g.reason = key, c.shared(labels), reasonOver
+	if slices.ContainsFunc(g.told, func(i *incident.Incident) bool { return i.State.Open() }) {
+		g.reason = reasonResolved
+	}
+	return g
+}
+
+// labelsSent returns the labels under which the receiver knows an incident as open, nil if it does
+// not.
+func (c *courier) labelsSent(i *incident.Incident) map[string]string {
+	told := c.told[i.ID]
+	if told.State == "" || !told.State.Open() || told.Severity == "" {
+		return nil
+	}
+	was := *i
+	was.Cause, was.Cluster, was.Shard = told.Cause, told.Cluster, told.Shard
+	labels := labelsOf(&was)
+	labels["severity"] = told.Severity
+	return labels
+}
+
+func (d *Dispatcher) ended(e end) receiver.Alert {
+	a := d.alert(e.Incident)
+	a.Labels, a.EndsAt = e.labels, e.at
+	if e.State.Open() {
+		a.Annotations[receiver.AnnotationDescription] = "goes on under other labels; " + a.Annotations[receiver.AnnotationDescription]
+	}
+	return a
+}

@@ -1,0 +1,108 @@
+package dispatch_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/dispatch"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/receiver"
+)
+
+func keyed(r *dispatch.Route) { r.Keyed = true }
+
+// change lets an incident change, and the message come.
+func (n *night) change(state incident.State, change func(*incident.Incident)) {
+	n.t.Helper()
+	n.save("1", "orders", state, change)
+	<-time.After(15 * time.Second) // on the bubble's clock
+	synctest.Wait()
+}
+
+// wantOpen compares what is open to a receiver that knows alerts by their labels, and to one that
+// knows groups.
+func (n *night) wantOpen(alerts, groups int) {
+	n.t.Helper()
+	n.inbox.mu.Lock()
+	defer n.inbox.mu.Unlock()
+	open, groupsOpen := map[string]string{}, map[string]bool{}
+	for _, m := range n.inbox.got {
+		groupsOpen[m.GroupKey] = m.Status() == receiver.Firing
+		if !groupsOpen[m.GroupKey] {
+			delete(groupsOpen, m.GroupKey)
+		}
+		for _, a := range m.Alerts {
+			open[a.Fingerprint()] = fmt.Sprint(a.Labels)
+			if a.Status() == receiver.Resolved {
+				delete(open, a.Fingerprint())
+			}
+		}
+	}
+	if len(open) != alerts || len(groupsOpen) != groups {
+		n.t.Errorf("alerts %v are open and groups %v, want %d and %d", open, groupsOpen, alerts, groups)
+	}
+}
+
+// What was sent as open under some labels ends under the same.
+func TestLabelsChange(t *testing.T) {
+	inBubble(t, keyed, func(n *night) {
+		n.change(incident.New, func(i *incident.Incident) { i.Cause = incident.Unreachable })
+		n.wantOpen(1, 1)
+		n.change(incident.Ongoing, func(i *incident.Incident) { i.Cluster, i.Shard = "main", "0-5460" }) // a failover
+		n.wantOpen(1, 1)
+		n.stop()
+		n.start()
+		n.change(incident.Ongoing, func(i *incident.Incident) {
+			i.Cluster, i.Shard, i.Effect.Unknown = "main", "0-5460", 1
+		})
+		n.wantOpen(1, 1)
+		n.change(incident.Resolved, func(i *incident.Incident) { i.Cluster, i.Rate.Doubted = "main", true })
+		<-time.After(time.Hour)
+		n.wantOpen(0, 0)
+	})
+}
+
+// An end closes no group, and no alert, that another incident keeps open.
+func TestLabelsOfAnother(t *testing.T) {
+	for name, shard := range map[string]string{"another alert": "0-5460", "the same": ""} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, keyed, func(n *night) {
+				unreachable := func(i *incident.Incident) { i.Cause = incident.Unreachable }
+				n.change(incident.New, unreachable)
+				n.save("2", "orders", incident.New, unreachable, func(i *incident.Incident) { i.Shard = shard })
+				<-time.After(time.Hour)
+				n.change(incident.Ongoing, func(*incident.Incident) {}) // a failover
+				n.wantOpen(2, 2)
+			})
+		})
+	}
+}
+
+// An end that does not arrive is sent again.
+func TestEndIsSentAgain(t *testing.T) {
+	inBubble(t, keyed, func(n *night) {
+		n.change(incident.New, func(i *incident.Incident) { i.Cause = incident.Unreachable })
+		n.inbox.setFail(func(m *receiver.Notification) error {
+			if m.Status() == receiver.Resolved {
+				return errors.New("busy")
+			}
+			return nil
+		})
+		n.change(incident.Ongoing, func(*incident.Incident) {})
+		n.inbox.setFail(nil)
+		<-time.After(time.Hour)
+		n.wantOpen(1, 1)
+	})
+}
+
+// A receiver that shows messages to people is sent the change alone.
+func TestChangeAlone(t *testing.T) {
+	inBubble(t, nil, func(n *night) {
+		n.change(incident.New, func(i *incident.Incident) { i.Cause = incident.Unreachable })
+		n.change(incident.Ongoing, func(*incident.Incident) {})
+		n.expect(time.Minute, "first notification: firing 1", "cause found: firing 1")
+	})
+}
