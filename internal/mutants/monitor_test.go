@@ -62,6 +62,22 @@ var monitorMutants = []mutant{
 		tests: "cmd/guard-monitor/internal/dispatch TestLabelsChange TestEndIsSentAgain",
 	},
 	{
+		name:  "escalation-waits-for-the-clock",
+		loses: "When the clock is set back by hours, the second on-call is woken these hours late.",
+		file:  "cmd/guard-monitor/internal/dispatch/plan.go",
+		old:   `	if !i.OpenedAt.After(now) {`,
+		new:   `	if !i.OpenedAt.IsZero() {`,
+		tests: "cmd/guard-monitor/internal/dispatch TestEscalationAfterTheClockWasSetBack",
+	},
+	{
+		name:  "came-back-at-the-first",
+		loses: "The alert of an incident that came back says that it began days ago.",
+		file:  "cmd/guard-monitor/internal/dispatch/alert.go",
+		old:   `	if i.Regressed > 0 && !i.OpenedAt.IsZero() {`,
+		new:   `	if i.Regressed < 0 && !i.OpenedAt.IsZero() {`,
+		tests: "cmd/guard-monitor/internal/dispatch TestAlertStart",
+	},
+	{
 		name:  "bad-message-dropped",
 		loses: "A message that guard-monitor can't read is gone, and nobody can look at it.",
 		file:  "cmd/guard-monitor/internal/intake/reader.go",

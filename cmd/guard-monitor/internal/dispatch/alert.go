@@ -52,8 +52,11 @@ func (d *Dispatcher) alert(i *incident.Incident) receiver.Alert {
 }
 
 // began is when an incident began, by this host's clock if the clock of the
-// reporting host is ahead.
+// reporting host is ahead, or when it came back.
 func began(i *incident.Incident) time.Time {
+	if i.Regressed > 0 && !i.OpenedAt.IsZero() {
+		return i.OpenedAt
+	}
 	if !i.OpenedAt.IsZero() && i.OpenedAt.Before(i.FirstAt) {
 		return i.OpenedAt
 	}

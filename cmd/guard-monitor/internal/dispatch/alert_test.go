@@ -50,23 +50,24 @@ func TestAlert(t *testing.T) {
 	})
 }
 
-// A host whose clock is ahead has not seen an incident before it began.
+// A host whose clock is ahead has not seen an incident before it began. One that came back began then.
 func TestAlertStart(t *testing.T) {
 	inBubble(t, nil, func(n *night) {
 		now := time.Now()
 		n.save("1", "orders", incident.New, func(i *incident.Incident) { i.OpenedAt, i.FirstAt = now, now.Add(time.Hour) })
 		n.save("2", "stock", incident.New, func(i *incident.Incident) { i.OpenedAt, i.FirstAt = now, now.Add(-time.Hour) })
+		n.save("3", "mail", incident.Regressed, func(i *incident.Incident) { i.OpenedAt, i.FirstAt, i.Regressed = now, now.Add(-6*24*time.Hour), 1 })
 		<-time.After(15 * time.Second) // on the bubble's clock
 		n.inbox.mu.Lock()
 		defer n.inbox.mu.Unlock()
 		for _, m := range n.inbox.got {
 			a := m.Alerts[0]
-			want := map[string]time.Time{"orders": now, "stock": now.Add(-time.Hour)}[a.Labels["service"]]
+			want := map[string]time.Time{"orders": now, "stock": now.Add(-time.Hour), "mail": now}[a.Labels["service"]]
 			if !a.StartsAt.Equal(want) {
 				t.Errorf("%s begins at %v, want %v", a.Labels["service"], a.StartsAt, want)
 			}
 		}
-		if len(n.inbox.got) != 2 {
+		if len(n.inbox.got) != 3 {
 			t.Errorf("told %v", n.inbox.got)
 		}
 	})

@@ -105,6 +105,7 @@ func (c *courier) recall(ctx context.Context, incidents []*incident.Incident) er
 		kept[i.ID] = c.told[i.ID]
 	}
 	c.told = kept
+	maps.DeleteFunc(c.early, func(id string, _ time.Time) bool { _, ok := kept[id]; return !ok })
 	return nil
 }
 

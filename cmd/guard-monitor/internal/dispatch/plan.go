@@ -102,6 +102,7 @@ type courier struct {
 	told    map[string]store.Told // what was sent of an incident last, by ID; zero: nothing
 
 	seen     map[string]time.Time // since when an incident waits to be sent, by ID
+	early    map[string]time.Time // since when an incident is known that opens later by the clock, by ID
 	sent     map[string]time.Time // when a group was sent, where the log does not say it
 	window   rate
 	failures map[string]int       // in a row, by group
@@ -117,7 +118,7 @@ func (d *Dispatcher) newCourier(r Route) *courier {
 	}
 	return &courier{
 		Dispatcher: d, Route: r, window: rate{limit: r.RatePerMinute},
-		told: map[string]store.Told{}, seen: map[string]time.Time{}, sent: map[string]time.Time{},
+		told: map[string]store.Told{}, seen: map[string]time.Time{}, early: map[string]time.Time{}, sent: map[string]time.Time{},
 		failures: map[string]int{}, notYet: map[string]time.Time{},
 	}
 }
@@ -133,7 +134,7 @@ func (c *courier) plan(now time.Time, incidents []*incident.Incident) (due []gro
 	later := never // until an incident that the receiver does not get yet
 	for _, i := range incidents {
 		last := c.told[i.ID]
-		if left := c.wants(now, i, last); left > 0 {
+		if left := c.wants(now, c.opened(now, i), i, last); left > 0 {
 			later = min(later, left)
 			continue
 		}
@@ -165,6 +166,19 @@ func (c *courier) plan(now time.Time, incidents []*incident.Incident) (due []gro
 	}
 	slices.SortFunc(due, func(a, b group) int { return cmp.Compare(a.key, b.key) })
 	return c.withEnds(now, due, groups), silent, wait
+}
+
+// opened returns since when an incident is open. A time that is still to come is from before the
+// clock was set back: that one is open since it was first seen here.
+func (c *courier) opened(now time.Time, i *incident.Incident) time.Time {
+	if !i.OpenedAt.After(now) {
+		delete(c.early, i.ID)
+		return i.OpenedAt
+	}
+	if at, ok := c.early[i.ID]; !ok || at.After(now) {
+		c.early[i.ID] = now
+	}
+	return c.early[i.ID]
 }
 
 // judge returns what is to be sent of a group, and how long it is until it is due.

@@ -15,8 +15,8 @@ const anyService = "*"
 
 // wants returns how long it is until the receiver gets an incident, if nothing changes: 0 if
 // it gets the incident now. What it was sent as open, it gets until that is over, whatever
-// becomes of it.
-func (r *Route) wants(now time.Time, i *incident.Incident, told store.Told) time.Duration {
+// becomes of it. It has been open since opened.
+func (r *Route) wants(now, opened time.Time, i *incident.Incident, told store.Told) time.Duration {
 	switch {
 	case told.State != "" && told.State.Open():
 		return 0
@@ -29,7 +29,7 @@ func (r *Route) wants(now time.Time, i *incident.Incident, told store.Told) time
 	case !i.State.Open() || i.AckedBy != "":
 		return never
 	}
-	return max(0, r.EscalateAfter-now.Sub(i.OpenedAt))
+	return max(0, r.EscalateAfter-now.Sub(opened))
 }
 
 // escalated says in a first message why the receiver gets it.

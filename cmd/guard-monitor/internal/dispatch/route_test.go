@@ -97,3 +97,12 @@ func TestEscalationRestarts(t *testing.T) {
 		n.expect(15*time.Second, unacked)
 	})
 }
+
+// A clock that is set back by hours delays no escalation by these.
+func TestEscalationAfterTheClockWasSetBack(t *testing.T) {
+	inBubble(t, func(r *dispatch.Route) { r.EscalateAfter = 5 * time.Minute }, func(n *night) {
+		n.save("1", "orders", incident.New, func(i *incident.Incident) { i.OpenedAt = time.Now().Add(9 * time.Hour) })
+		n.expect(4 * time.Minute)
+		n.expect(2*time.Minute, unacked)
+	})
+}
