@@ -16,7 +16,7 @@ import (
 )
 
 // ErrNotWaiting is returned by Retry and Drop if no key waits for a message of that id: it has been
-// sent, or somebody else has decided.
+// sent, or somebody else has decided. RetrySeen returns it for a message in another state, too.
 var ErrNotWaiting = errors.New("relay: no key waits for this message")
 
 // A Waiting is a message that was not accepted. The others of its key wait for it.
@@ -113,11 +113,22 @@ func waiting(ctx context.Context, db sqldb.DB, parked string, limit int, args ..
 // relay that died since. If it is one since its time was over, it may have taken effect:
 // ask the called service first. A message that is no dead letter is tried at once, and keeps its time.
 func Retry(ctx context.Context, db *gorm.DB, id string) error {
-	return settle(ctx, db, id, decision{
-		change: "UPDATE belay_message SET created_at = CASE WHEN created_at = {now} THEN {now} - 1 ELSE {now} END WHERE message_id = ?",
-		unpark: "UPDATE belay_parked SET attempts = 0, dead = 0, retry_at = {now} WHERE key_sum = ? AND message_id = ?",
-		hasten: "UPDATE belay_parked SET retry_at = {now} WHERE key_sum = ? AND message_id = ? AND dead = 0",
-	})
+	return settle(ctx, db, id, retry)
+}
+
+// RetrySeen is Retry of a message as Find, List or ListDead returned it. If Dead or Undecided is another
+// by now, the error matches ErrNotWaiting and nothing is done: a message that was only parked then may
+// have taken effect, and nobody has asked.
+func RetrySeen(ctx context.Context, db *gorm.DB, seen Waiting) error {
+	d := retry
+	d.seen = &seen
+	return settle(ctx, db, seen.ID, d)
+}
+
+var retry = decision{
+	change: "UPDATE belay_message SET created_at = CASE WHEN created_at = {now} THEN {now} - 1 ELSE {now} END WHERE message_id = ?",
+	unpark: "UPDATE belay_parked SET attempts = 0, dead = 0, retry_at = {now} WHERE key_sum = ? AND message_id = ?",
+	hasten: "UPDATE belay_parked SET retry_at = {now} WHERE key_sum = ? AND message_id = ? AND dead = 0",
 }
 
 // Drop deletes a waiting message, and lets relays send its followers. A call that is under way
@@ -132,7 +143,8 @@ func Drop(ctx context.Context, db *gorm.DB, id string) error {
 // A decision is the statements that settle a message.
 type decision struct {
 	change, unpark string
-	hasten         string // in place of both, if the message is no dead letter; "" = no such difference
+	hasten         string   // in place of both, if the message is no dead letter; "" = no such difference
+	seen           *Waiting // in which state it must be; nil = in any
 }
 
 // settle changes a message, and what parks its key in its name, each by itself: whoever is paused in
@@ -163,6 +175,9 @@ func (t table) settle(ctx context.Context, id string, d decision) error {
 	}
 	if err != nil {
 		return err
+	}
+	if d.seen != nil && (d.seen.Dead != (dead != alive) || d.seen.Undecided != (dead == undecided)) {
+		return ErrNotWaiting
 	}
 	if dead == alive && d.hasten != "" {
 		_, err = t.exec(ctx, d.hasten, sum, id)

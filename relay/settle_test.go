@@ -117,6 +117,38 @@ func TestRetryOfAParkedMessage(t *testing.T) {
 	})
 }
 
+// A message that was seen as parked, and was given up since, may have taken effect: it is not sent
+// again by what was seen.
+func TestRetryOfWhatWasSeen(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *gorm.DB) {
+		var calls atomic.Int64
+		store(t, db, row("a", 0))
+		r := start(t, db, relay.WithPause(to(publish(func(relay.Message) error { calls.Add(1); return errors.New("not now") })), time.Hour))
+		testwait.Until(t, "it is parked", func() bool { return len(list(t, db)) == 1 })
+		parked := list(t, db)[0]
+		if err := r.Close(bg); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Exec("UPDATE belay_parked SET dead = 2").Error; err != nil {
+			t.Fatal(err)
+		}
+		if err := relay.RetrySeen(bg, db, parked); !errors.Is(err, relay.ErrNotWaiting) {
+			t.Errorf("retried as it was seen: %v", err)
+		}
+		given := list(t, db)[0]
+		if !given.Undecided || !given.Time.Equal(parked.Time) || calls.Load() != 1 {
+			t.Errorf("after that: %+v", given)
+		}
+		if err := relay.RetrySeen(bg, db, given); err != nil {
+			t.Fatal(err)
+		}
+		if w := list(t, db)[0]; w.Dead || w.Time.Equal(parked.Time) {
+			t.Errorf("retried: %+v", w)
+		}
+	})
+}
+
 func list(t *testing.T, db *gorm.DB) []relay.Waiting {
 	t.Helper()
 	all, err := relay.List(bg, db, 10)

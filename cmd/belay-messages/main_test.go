@@ -68,7 +68,7 @@ func (s *service) store(rows ...message.Row) {
 }
 
 // relay starts a relay, and waits until there are so many dead letters.
-func (s *service) relay(dead int) {
+func (s *service) relay(dead int) *relay.Relay {
 	s.t.Helper()
 	r, err := relay.New(s.db, relay.Config{Logger: slog.New(slog.DiscardHandler), Routes: []relay.Route{
 		{Topic: "late", Until: time.Hour, Handle: func(context.Context, relay.Message) error { return nil }},
@@ -85,6 +85,7 @@ func (s *service) relay(dead int) {
 	}
 	s.t.Cleanup(func() { _ = r.Close(context.Background()) })
 	testwait.Until(s.t, "all dead letters are there", func() bool { return s.count().Dead == dead && s.count().Parked > dead })
+	return r
 }
 
 func (s *service) count() relay.Backlog {
@@ -182,6 +183,32 @@ func TestSettle(t *testing.T) {
 		s.want("-json retry m-rejected m-gone", exitGone, `"id": "m-rejected"`, `"done": true`, `"done": false`)
 		testwait.Until(t, "one message is left", func() bool { b := s.count(); return b.Waiting == 1 && b.Dead == 0 })
 		s.want("drop m-drop", exitGone, "m-drop")
+	})
+}
+
+// A relay gives a parked message up between the look at it and its retry: it may have taken effect.
+func TestUndecidedSinceTheLook(t *testing.T) {
+	each(t, func(t *testing.T, s *service) {
+		s.store(message.Row{MessageID: "m-slow", Topic: "slow"}, message.Row{MessageID: "m-rejected", Key: "order:1", Topic: "rejected"})
+		if err := s.relay(1).Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		seen, err := relay.Find(t.Context(), s.db, "m-slow")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.db.Exec("UPDATE belay_parked SET dead = 2 WHERE message_id = 'm-slow'").Error; err != nil {
+			t.Fatal(err)
+		}
+		if err := (command{name: "retry"}).settleSeen(t.Context(), s.db, seen); !errors.Is(err, errUndecided) {
+			t.Errorf("retried as it was seen: %v", err)
+		}
+		if err := (command{name: "retry", undecided: true}).settleSeen(t.Context(), s.db, seen); err != nil {
+			t.Errorf("with -undecided: %v", err)
+		}
+		if w, err := relay.Find(t.Context(), s.db, "m-slow"); err != nil || w.Dead {
+			t.Errorf("it is %+v, %v", w, err)
+		}
 	})
 }
 

@@ -77,21 +77,39 @@ func (c command) settleOne(ctx context.Context, db *gorm.DB, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	m, err := relay.Find(ctx, db, id)
-	if err == nil && m.Undecided && c.name == "retry" && !c.undecided {
-		return fmt.Errorf("%w and may have taken effect, so it is not sent again: %q. Ask the called service for this ID; then drop it, or retry it with -undecided", errUndecided, id)
+	if err == nil {
+		err = c.settleSeen(ctx, db, m)
 	}
 	switch {
-	case err != nil:
-	case c.name == "drop":
-		err = relay.Drop(ctx, db, id)
-	default:
-		err = relay.Retry(ctx, db, id)
-	}
-	switch {
+	case errors.Is(err, errUndecided):
+		return err
 	case errors.Is(err, relay.ErrNotWaiting):
 		return fmt.Errorf("%w: %q: it has been sent, or somebody else has decided", errGone, id)
 	case err != nil:
 		return c.failed(err)
 	}
 	return nil
+}
+
+// settleSeen retries or drops a message as it was seen. A relay may have given it up since, so what is
+// in another state by now is looked at once more.
+func (c command) settleSeen(ctx context.Context, db *gorm.DB, m relay.Waiting) error {
+	if c.name == "drop" {
+		return relay.Drop(ctx, db, m.ID)
+	}
+	if err := c.retry(ctx, db, m); !errors.Is(err, relay.ErrNotWaiting) {
+		return err
+	}
+	m, err := relay.Find(ctx, db, m.ID)
+	if err != nil {
+		return err
+	}
+	return c.retry(ctx, db, m)
+}
+
+func (c command) retry(ctx context.Context, db *gorm.DB, m relay.Waiting) error {
+	if m.Undecided && !c.undecided {
+		return fmt.Errorf("%w and may have taken effect, so it is not sent again: %q. Ask the called service for this ID; then drop it, or retry it with -undecided", errUndecided, m.ID)
+	}
+	return relay.RetrySeen(ctx, db, m)
 }

@@ -2,6 +2,14 @@ package mutants
 
 var messageMutants = []mutant{
 	{
+		name:  "retried-as-it-was-seen",
+		loses: "A message that was given up after the look at it is sent again, though it may have taken effect.",
+		file:  "relay/settle.go",
+		old:   `	if d.seen != nil && (`,
+		new:   `	if d.seen != nil && id == "" && (`,
+		tests: "relay TestRetryOfWhatWasSeen",
+	},
+	{
 		name:  "message-is-evidence",
 		loses: "On MySQL a message that was sent before a conflict takes the evidence of the rows read first.",
 		file:  "internal/dbtx/journal/journal.go",
