@@ -51,6 +51,7 @@ func (c *call) prepare() (err error) {
 	}
 	if c.request != nil {
 		c.request.hold(&c.plan)
+		c.request.answers = c.work.anew != nil
 	}
 	return nil
 }

@@ -82,5 +82,5 @@ func (o *callout) replay(record *claim.Record) (*answering, error) {
 }
 
 func (o *callout) claiming() *claiming {
-	return &claiming{records: o.guard.records(), request: o.request, sum: [32]byte(o.sum), key: requestkey.OfSum(o.name, [32]byte(o.sum))}
+	return &claiming{records: o.guard.records(), request: o.request, sum: [32]byte(o.sum), key: requestkey.OfSum(o.name, [32]byte(o.sum)), answers: true}
 }

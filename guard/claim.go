@@ -35,6 +35,7 @@ type claiming struct {
 	sum     [sha256.Size]byte
 	key     string
 	held    int64 // of the call's keys, or of the request's own
+	answers bool  // a repeat gets the answer, that of a refusal, too
 
 	made   *claim.Claim  // in the last attempt
 	record *claim.Record // what refused the claim, nil if it was gone when it was read
@@ -180,6 +181,8 @@ func (k *claiming) repeated(cause error) error {
 		return fmt.Errorf("%w: %w: a routine has ended that of the request: %w", ErrUnknown, ErrTxControl, cause)
 	case k.request.Print.Differs(k.record.Print):
 		return fmt.Errorf("%w: %w", ErrMismatch, cause)
+	case k.record.Refused() && !k.answers:
+		return fmt.Errorf("%w: an operation of Once has refused it: %w", ErrMismatch, cause)
 	}
 	return fmt.Errorf("%w: %w", ErrDuplicate, cause)
 }

@@ -29,7 +29,7 @@ var (
 	// effect. It wraps the *dbguard.ConflictError.
 	ErrExists = errors.New("guard: row exists")
 	// ErrMismatch is returned for a repeat of a request that asks for something else than the
-	// request did: see once.Print.
+	// request did: see once.Print. For returns it also for a request that Once has refused.
 	ErrMismatch = errors.New("guard: another request has this id")
 	// ErrStale is returned when the caller brought a version of a row that was old
 	// before it had the lock, or that another caller changed since. Without the lock (see DBOnly) it is also returned when

@@ -11,9 +11,9 @@ import (
 
 // For names the request that the operation serves. The request is stored in the
 // operation's transaction, before the operation runs: see package once, whose tables must
-// be there. A repeat returns ErrDuplicate, or ErrMismatch if it asks for something else,
-// for as long as the request is kept. It does so also after the lock has failed, and if it
-// uses other keys: the operation never runs twice at once.
+// be there. A repeat returns ErrDuplicate, or ErrMismatch if it asks for something else or Once
+// has refused the request, for as long as that is kept. It does so also after the lock has failed,
+// and if it uses other keys: the operation never runs twice at once.
 //
 // If a row that the operation inserts was there, the request has not taken effect: ErrExists.
 //
@@ -35,8 +35,8 @@ func For(r once.Request) Option {
 	return func(o *options) { o.requests = append(o.requests, r) }
 }
 
-// Served reports whether a request has taken effect and is known still. The error is
-// ErrMismatch if that one asked for something else. It asks the database alone, in one
+// Served reports whether a request has taken effect and is known still. One that Once has refused
+// has not. The error is ErrMismatch if that one asked for something else. It asks the database alone, in one
 // short transaction; false says nothing about a moment later. It is not for the inside of
 // an operation: ErrNested.
 func (g *Guard) Served(ctx context.Context, r once.Request) (bool, error) {
@@ -46,10 +46,10 @@ func (g *Guard) Served(ctx context.Context, r once.Request) (bool, error) {
 	if dbtx.FromContext(ctx) != nil {
 		return false, fmt.Errorf("%w: whether a request has been served", ErrNested)
 	}
-	k := &claiming{records: g.records(), request: r, sum: sumOf(r), key: r.Key()}
+	k := &claiming{records: g.records(), request: r, sum: sumOf(r), key: r.Key(), answers: true}
 	err := k.served(ctx)
 	if errors.Is(err, ErrDuplicate) {
-		return true, nil
+		return !k.record.Refused(), nil
 	}
 	return false, err
 }

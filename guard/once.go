@@ -24,8 +24,8 @@ type Answer[T any] struct {
 
 // Once runs op for a request, and stores what it returns in the same transaction. Every
 // repeat gets the stored answer, byte for byte, for as long as answers are kept, and
-// ErrDuplicate for as long as the request is kept. The first caller gets the answer as it
-// was stored, too.
+// ErrDuplicate for as long as the request is kept. A refusal is kept as long as its request. The
+// first caller gets the answer as it was stored, too.
 //
 // An error of op, and a panic, rolls everything back and stores nothing: a repeat runs op.
 // Refuse rolls back, but stores the answer. If a row that op inserts was there, the request has not
@@ -73,7 +73,8 @@ func Once[T any](ctx context.Context, g *Guard, r once.Request, op func(ctx cont
 }
 
 // Refuse returns an error that makes Once roll back the operation but store answer, for
-// example a declined payment. answer has the type that the operation returns.
+// example a declined payment. answer has the type that the operation returns. It is kept for as
+// long as the request, so that no repeat is told that the payment was made.
 //
 // What the operation has sent is rolled back with its other effects. messages leave with the
 // refusal: they are sent in the transaction that stores the answer, such as a mail about the

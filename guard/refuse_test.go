@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"gorm.io/gorm"
 
@@ -62,5 +63,32 @@ func TestOnceSwallowsAConflict(t *testing.T) {
 		if _, ok := errors.AsType[*dbguard.ConflictError](err); !ok {
 			t.Errorf("error is %v, want the conflict", err)
 		}
+	})
+}
+
+// TestRefusedIsNotServed: a request that Once has refused has not taken effect, whoever asks.
+func TestRefusedIsNotServed(t *testing.T) {
+	t.Parallel()
+	withOnce(t, func(e *env) {
+		r := request("a")
+		got, err := guard.Once(bg, e.Guard.Guard, r, func(context.Context, *gorm.DB) (receipt, error) {
+			return receipt{}, guard.Refuse(receipt{Note: "declined"})
+		})
+		wantAnswer(e.t, got, err, guard.Answer[receipt]{Value: receipt{Note: "declined"}, Refused: true})
+		if served, err := e.Served(bg, r); served || err != nil {
+			t.Errorf("Served is %v, %v", served, err)
+		}
+		take := guard.Update(&Stock{ID: 1}, func(s *Stock) error { s.Left--; return nil })
+		for name, err := range map[string]error{
+			"Do":              e.Do(bg, "stock:1", takeOne(1), guard.For(r)),
+			"Do, marked":      e.Do(bg, r.Key(), takeOne(1), guard.For(r), guard.Remember(time.Minute)),
+			"Apply, combined": e.Apply(bg, "stock:1", take, guard.For(r), guard.Combine(), guard.Wait(time.Minute)),
+		} {
+			if !errors.Is(err, guard.ErrMismatch) || errors.Is(err, guard.ErrDuplicate) {
+				t.Errorf("%s: %v, want ErrMismatch", name, err)
+			}
+		}
+		e.wantTaken(0)
+		e.wantNoEvent()
 	})
 }

@@ -18,7 +18,8 @@ type PurgerConfig struct {
 	// Defaults to 72 hours.
 	Keep time.Duration
 	// KeepAnswers is how long answers are kept, at most Keep: a repeat that comes later
-	// gets guard.ErrDuplicate instead. Defaults to 24 hours, or Keep if that is less.
+	// gets guard.ErrDuplicate instead. Those of guard.Refuse are kept for Keep, since their requests
+	// have not taken effect. Defaults to 24 hours, or Keep if that is less.
 	KeepAnswers time.Duration
 	// Every is the time between two purges. Defaults to 1 minute.
 	Every time.Duration

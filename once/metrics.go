@@ -19,7 +19,7 @@ type ages struct {
 
 func newAges(t tables, labels prometheus.Labels) *ages {
 	return &ages{t, prometheus.NewDesc("belay_once_oldest_seconds",
-		"Age of the oldest row, by table; missing when there is none, or the table cannot be read.", []string{"table"}, labels)}
+		"Age of the oldest row, by table, refusals left out; missing when there is none, or the table cannot be read.", []string{"table"}, labels)}
 }
 
 func (a *ages) Describe(descs chan<- *prometheus.Desc) { descs <- a.oldest }
@@ -30,7 +30,7 @@ func (a *ages) Collect(samples chan<- prometheus.Metric) {
 	defer cancel()
 	for _, table := range []string{"belay_answer", "belay_once"} {
 		var age float64
-		if err := a.tables.db.QueryRow(ctx, fmt.Sprintf(a.tables.age, table), nil, &age); err == nil {
+		if err := a.tables.db.QueryRow(ctx, fmt.Sprintf(a.tables.age, aging(table)), nil, &age); err == nil {
 			samples <- prometheus.MustNewConstMetric(a.oldest, prometheus.GaugeValue, age, table)
 		}
 	}

@@ -80,3 +80,20 @@ func TestPurgerLeavesNoAnswerAlone(t *testing.T) {
 		wantRows(t, db, 0)
 	})
 }
+
+// TestPurgerDeletesBothOrNone: a claim goes with its answer. Alone it would tell a repeat of what was
+// refused that it was done.
+func TestPurgerDeletesBothOrNone(t *testing.T) {
+	t.Parallel()
+	testdb.EachWithPostgres(t, func(t *testing.T, open func(...gorm.Option) *gorm.DB) {
+		db := open()
+		p := idlePurger(t, db)
+		stored(t, db, aRequest, 61, 59)
+		testdb.WantNil(t, db.Exec("ALTER TABLE belay_answer RENAME TO away").Error)
+		if _, err := p.delete(context.Background(), "belay_once", time.Hour, []any{[]byte(aRequest)}); err == nil {
+			t.Error("no error without the table")
+		}
+		testdb.WantNil(t, db.Exec("ALTER TABLE away RENAME TO belay_answer").Error)
+		wantRows(t, db, 1)
+	})
+}

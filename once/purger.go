@@ -101,8 +101,7 @@ func (p *Purger) run(ctx context.Context) {
 	}
 }
 
-// purge deletes old rows, and answers first: a claim without an answer still refuses a
-// repeat, but an answer without its claim would be lost.
+// purge deletes old answers, and then old claims with what is left of their answers.
 func (p *Purger) purge(ctx context.Context) error {
 	if err := p.empty(ctx, "belay_answer", p.cfg.KeepAnswers); err != nil {
 		return err
@@ -133,33 +132,27 @@ func (p *Purger) empty(ctx context.Context, table string, keep time.Duration) er
 }
 
 // delete deletes the rows of requests that are still old: another purger may have deleted
-// one, and the request may have been made again. A claim goes with its answer, which may be
-// younger. It deletes by the primary key: a range of an index would lock the gaps in which
-// others insert.
-func (p *Purger) delete(ctx context.Context, table string, keep time.Duration, requests []any) (int64, error) {
+// one, and the request may have been made again.
+func (p *Purger) delete(ctx context.Context, table string, keep time.Duration, requests []any) (n int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, batchTimeout)
 	defer cancel()
-	those := " AND request IN (" + sqldb.List("?", ", ", len(requests)) + ")"
-	args := append([]any{keep.Seconds()}, requests...)
 	if table == "belay_once" {
-		old := "EXISTS (SELECT 1 FROM belay_once WHERE belay_once.request = belay_answer.request AND " + p.tables.older + ")"
-		if _, err := p.tables.exec(ctx, "DELETE FROM belay_answer WHERE "+old+those, args...); err != nil {
-			return 0, fmt.Errorf("delete answers of old requests: %w", err)
-		}
+		n, err = p.tables.deleteClaims(ctx, keep, requests)
+	} else {
+		n, err = p.tables.deleteAnswers(ctx, keep, requests)
 	}
-	n, err := p.tables.exec(ctx, "DELETE FROM "+table+" WHERE "+p.tables.older+those, args...)
 	if err != nil {
 		return 0, fmt.Errorf("delete old rows of %s: %w", table, err)
 	}
 	return n, nil
 }
 
-// old returns the oldest requests.
+// old returns the oldest requests, at most a batch.
 func (p *Purger) old(ctx context.Context, table string, keep time.Duration) (requests []any, err error) {
 	ctx, cancel := context.WithTimeout(ctx, batchTimeout)
 	defer cancel()
-	args := []any{p.cfg.Batch, keep.Seconds()}
-	err = p.tables.db.Query(ctx, fmt.Sprintf(p.tables.old, table), args, func(scan sqldb.Scan) error {
+	query := "SELECT request FROM (SELECT request, created_at FROM " + aging(table) + " ORDER BY created_at LIMIT ?) AS oldest WHERE " + p.tables.older
+	err = p.tables.db.Query(ctx, query, []any{p.cfg.Batch, keep.Seconds()}, func(scan sqldb.Scan) error {
 		var request []byte
 		err := scan(&request)
 		requests = append(requests, request)

@@ -18,13 +18,10 @@ var schemas embed.FS
 
 // A dialect has what else differs between databases.
 type dialect struct {
-	// old are the oldest requests in a table, at most so many, that are older than so many
-	// seconds. The clock is the database's.
-	old string
-	// older is the condition that a row is older than so many seconds. On MySQL no index
-	// serves it: rows are deleted by their primary key.
+	// older is the condition that a row is older than so many seconds, by the database's clock.
+	// On MySQL no index serves it: rows are deleted by their primary key.
 	older string
-	// age is how many seconds old the oldest row of a table is.
+	// age is how many seconds old the oldest row is, of those that aging names.
 	age string
 }
 
@@ -34,20 +31,26 @@ const olderMySQL = "UNIX_TIMESTAMP(created_at) < UNIX_TIMESTAMP() - ?"
 
 var dialects = map[string]dialect{
 	"mysql": {
-		old:   "SELECT request FROM (SELECT request, created_at FROM %s ORDER BY created_at LIMIT ?) AS oldest WHERE " + olderMySQL,
 		older: olderMySQL,
 		age:   "SELECT UNIX_TIMESTAMP() - FLOOR(UNIX_TIMESTAMP(created_at)) FROM %s ORDER BY created_at LIMIT 1",
 	},
 	"postgres": {
-		old:   "SELECT request FROM %s WHERE created_at < clock_timestamp() - make_interval(secs => $2) ORDER BY created_at LIMIT $1",
 		older: "created_at < clock_timestamp() - make_interval(secs => ?)",
 		age:   "SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp() - created_at) AS BIGINT) FROM %s ORDER BY created_at LIMIT 1",
 	},
 	"sqlite": {
-		old:   "SELECT request FROM %s WHERE created_at < strftime('%%Y-%%m-%%dT%%H:%%M:%%fZ', 'now', '-' || ?2 || ' seconds') ORDER BY created_at LIMIT ?1",
 		older: "created_at < strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '-' || ? || ' seconds')",
 		age:   "SELECT CAST((julianday('now') - julianday(created_at)) * 86400 AS INTEGER) FROM %s ORDER BY created_at LIMIT 1",
 	},
+}
+
+// aging returns the rows of a table that are deleted for their own age. An answer that refuses is
+// not: without it the claim would tell a repeat that the request has taken effect.
+func aging(table string) string {
+	if table == "belay_answer" {
+		return table + " WHERE refused = 0"
+	}
+	return table
 }
 
 // tables are belay_once and belay_answer in one database.
@@ -129,14 +132,4 @@ func hasItsKey(db *gorm.DB, table string) error {
 		return fmt.Errorf("once: the engine of table %s has no transactions: ALTER TABLE %s ENGINE = InnoDB", table, table)
 	}
 	return nil
-}
-
-// exec deletes in a new transaction, and returns how many rows it has deleted. At REPEATABLE READ
-// InnoDB would lock the gaps of those that another purger has deleted.
-func (t tables) exec(ctx context.Context, query string, args ...any) (int64, error) {
-	res, err := t.db.ReadCommitted().Exec(ctx, query, args...)
-	if err != nil {
-		return 0, err
-	}
-	return res.RowsAffected()
 }

@@ -43,6 +43,9 @@ type Record struct {
 	Answer *Answer // nil if none was kept, or it is kept no longer
 }
 
+// Refused reports whether the operation has refused the request: nothing but the answer was kept.
+func (r *Record) Refused() bool { return r != nil && r.Answer != nil && r.Answer.Refused }
+
 // querier is a *sql.Conn or a *sql.Tx.
 type querier interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)

@@ -120,7 +120,8 @@
 //	     nor once the request has taken effect
 //	S5   all answers to a request are the one that is stored, that of the first caller, too
 //	S6   ErrBusy for a request means that another has it, ErrDuplicate that it has taken effect
-//	     and has no answer, ErrMismatch that it asks for something else than what was done
+//	     and has no answer, ErrMismatch that it asks for something else than what was done, or
+//	     has no use for a refusal
 //	S7   a COMMIT of a claim is of unknown outcome only if the database can't be asked, or another
 //	     attempt may have had the request since: past the lease of a call
 //	S8   a business conflict is returned only if there is one

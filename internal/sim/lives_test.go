@@ -211,21 +211,25 @@ func (w *world) checkAnswer(o *op) {
 }
 
 // checkDone is S6: ErrBusy for a request means that another has it, ErrDuplicate that it was
-// done and has no answer, ErrMismatch that it asks for something else than what was done.
+// done and has no answer, ErrMismatch that it asks for something else than what was done, or has
+// no use for the refusal.
 func (w *world) checkDone(o *op) {
 	conflict, met := errors.AsType[*dbguard.ConflictError](o.err)
 	repeat := errors.Is(o.err, guard.ErrDuplicate) // of the request and nothing else
 	if !o.work.serves || met && conflict.Table != "belay_once" && !repeat {
 		return
 	}
-	silent := func(l *life) bool { return !o.work.answers || l.answer == nil || l.missed > 0 && l.missed <= o.ended }
+	silent := func(l *life) bool {
+		return !l.refused && (!o.work.answers || l.answer == nil || l.missed > 0 && l.missed <= o.ended)
+	}
+	other := func(l *life) bool { return o.differs(l) || l.refused && !o.work.answers }
 	switch {
 	case o.work.calls && errors.Is(o.err, guard.ErrMismatch) && slices.ContainsFunc(w.history.ops, func(p *op) bool { return p.id == o.id && p.began > 0 && p.content != o.content }): // its call is pending, perhaps
 	case o.claimed() && !errors.Is(o.err, dbtx.ErrClaimed) && !w.contended(o): // or the database has said so
 		w.problem("S6: %s (%s) is told that another has its request, and nobody has", o, o.work.name)
 	case repeat && !w.seen(o, func(l *life) bool { return l.op != o && !o.differs(l) && silent(l) }):
 		w.problem("S6: %s (%s) is told that it was done, and it was not, or has an answer", o, o.work.name)
-	case errors.Is(o.err, guard.ErrMismatch) && !w.seen(o, func(l *life) bool { return l.op != o && o.differs(l) }):
+	case errors.Is(o.err, guard.ErrMismatch) && !w.seen(o, func(l *life) bool { return l.op != o && other(l) }):
 		w.problem("S6: %s (%s) is told that it asks for something else, and it does not", o, o.work.name)
 	}
 }

@@ -10,7 +10,7 @@ CREATE TABLE IF NOT EXISTS belay_once (
   PRIMARY KEY (request),
   KEY belay_once_age (created_at)
 ) ENGINE = InnoDB;
--- Their answers: inserted last, deleted before their requests.
+-- Their answers: inserted last, deleted before their requests, or with them if they are refusals.
 CREATE TABLE IF NOT EXISTS belay_answer (
   request    BINARY(32)   NOT NULL,
   refused    SMALLINT     NOT NULL, -- 1: the answer was kept, the effects were not
@@ -18,5 +18,5 @@ CREATE TABLE IF NOT EXISTS belay_answer (
   `body`     MEDIUMBLOB   NOT NULL,
   created_at TIMESTAMP(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6),
   PRIMARY KEY (request),
-  KEY belay_answer_age (created_at)
+  KEY belay_answer_age (refused, created_at)
 ) ENGINE = InnoDB

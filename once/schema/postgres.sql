@@ -9,7 +9,7 @@ CREATE TABLE IF NOT EXISTS belay_once (
   created_at TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp()
 );
 CREATE INDEX IF NOT EXISTS belay_once_age ON belay_once (created_at);
--- Their answers: inserted last, deleted before their requests.
+-- Their answers: inserted last, deleted before their requests, or with them if they are refusals.
 CREATE TABLE IF NOT EXISTS belay_answer (
   request    BYTEA       NOT NULL PRIMARY KEY,
   refused    SMALLINT    NOT NULL, -- 1: the answer was kept, the effects were not
@@ -17,4 +17,4 @@ CREATE TABLE IF NOT EXISTS belay_answer (
   body       BYTEA       NOT NULL,
   created_at TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp()
 );
-CREATE INDEX IF NOT EXISTS belay_answer_age ON belay_answer (created_at)
+CREATE INDEX IF NOT EXISTS belay_answer_age ON belay_answer (refused, created_at)

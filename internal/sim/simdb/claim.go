@@ -73,7 +73,7 @@ func (answer *env) claimOf(t *tx) (i *index, key any) {
 }
 
 // claimed locks the claim, at any level.
-func (e innodb) claimed(t *tx, answer *env, condition *expr) (bool, error) {
+func (e innodb) claimed(t *tx, answer *env) (bool, error) {
 	i, key := answer.claimOf(t)
 	t.lockTable(i.table, shared)
 	r, err := e.findKey(t, i, key, locking{mode: shared})
@@ -81,18 +81,17 @@ func (e innodb) claimed(t *tx, answer *env, condition *expr) (bool, error) {
 		return false, err
 	}
 	found := false
-	_, err = e.use(t, &scan{env: env{table: i.table, args: answer.args, now: answer.now}, where: condition, index: i}, r, func(*row, []any) (bool, error) {
+	_, err = e.use(t, &scan{env: env{table: i.table, args: answer.args, now: answer.now}, index: i}, r, func(*row, []any) (bool, error) {
 		found = true
 		return false, nil
 	})
 	return found, err
 }
 
-func (heap) claimed(t *tx, answer *env, condition *expr) (bool, error) {
+func (heap) claimed(t *tx, answer *env) (bool, error) {
 	i, key := answer.claimOf(t)
 	for n := i.seek(key); i.at(n).has(key); n++ {
-		w := &env{table: i.table, args: answer.args, now: answer.now, row: t.read(i.records[n].row)}
-		if w.row != nil && condition.true(w) {
+		if t.read(i.records[n].row) != nil {
 			return true, nil
 		}
 	}

@@ -26,7 +26,7 @@ const (
 	olderMy = "UNIX_TIMESTAMP(created_at) < UNIX_TIMESTAMP() - ?"
 	olderPg = "created_at < clock_timestamp() - make_interval(secs => ?)"
 	oldMy   = "SELECT request FROM (SELECT request, created_at FROM belay_once ORDER BY created_at LIMIT ?) AS oldest WHERE " + olderMy
-	oldPg   = "SELECT request FROM belay_once WHERE created_at < clock_timestamp() - make_interval(secs => $2) ORDER BY created_at LIMIT $1"
+	oldPg   = "SELECT request FROM (SELECT request, created_at FROM belay_once ORDER BY created_at LIMIT $1) AS oldest WHERE created_at < clock_timestamp() - make_interval(secs => $2)"
 )
 
 const (
@@ -100,13 +100,15 @@ func age(r *rand.Rand) float64 { return []float64{-3000, -3000, 3000}[r.IntN(3)]
 
 func (s *schedule) purge(r *rand.Rand) (all []sent) {
 	n, old := request(r.IntN(2)), age(r)
-	for _, sql := range []string{
-		"DELETE FROM belay_answer WHERE " + olderMy + " AND request IN (?)",
-		"DELETE FROM belay_answer WHERE EXISTS (SELECT 1 FROM belay_once WHERE belay_once.request = belay_answer.request AND " + olderMy + ") AND request IN (?)",
-		"DELETE FROM belay_once WHERE " + olderMy + " AND request IN (?)",
-	}[r.IntN(2):] {
-		all = append(all, sent{sql: "SET TRANSACTION ISOLATION LEVEL READ COMMITTED"}, sent{sql: "START TRANSACTION"},
-			sent{sql, []any{old, n}}, sent{sql: "COMMIT"})
+	transaction := func(deletes ...sent) {
+		all = append(all, sent{sql: "SET TRANSACTION ISOLATION LEVEL READ COMMITTED"}, sent{sql: "START TRANSACTION"})
+		all = append(append(all, deletes...), sent{sql: "COMMIT"})
 	}
+	if r.IntN(2) == 0 {
+		transaction(sent{"DELETE FROM belay_answer WHERE " + olderMy + " AND request IN (?)", []any{old, n}})
+	}
+	transaction(
+		sent{"DELETE FROM belay_once WHERE " + olderMy + " AND request IN (?)", []any{old, n}},
+		sent{"DELETE FROM belay_answer WHERE NOT EXISTS (SELECT 1 FROM belay_once WHERE belay_once.request = belay_answer.request) AND request IN (?)", []any{n}})
 	return all
 }

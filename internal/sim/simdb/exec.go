@@ -25,8 +25,8 @@ type engine interface {
 	insert(t *tx, tb *table, values []any, upsert bool) (existing *row, err error)
 	update(t *tx, r *row, values []any) error
 	delete(t *tx, r *row) error
-	// claimed reports whether there is the claim of an answer, and fulfills a condition.
-	claimed(t *tx, answer *env, condition *expr) (bool, error)
+	// claimed reports whether there is the claim of an answer.
+	claimed(t *tx, answer *env) (bool, error)
 }
 
 // run executes a statement that reads or writes rows, inside a transaction.

@@ -98,10 +98,8 @@ func (p *parser) operand() *expr {
 		e := &expr{op: "seconds", args: []*expr{p.operand()}}
 		p.want(")")
 		return e
-	case p.is("EXISTS ( SELECT 1 FROM BELAY_ONCE WHERE BELAY_ONCE . REQUEST = BELAY_ANSWER . REQUEST AND"):
-		e := &expr{op: "has claim", args: []*expr{p.expr(0)}}
-		p.want(")")
-		return e
+	case p.is("EXISTS ( SELECT 1 FROM BELAY_ONCE WHERE BELAY_ONCE . REQUEST = BELAY_ANSWER . REQUEST )"):
+		return &expr{op: "has claim"}
 	case p.is("( SELECT"): // of no table
 		e := p.expr(0)
 		p.want(")")

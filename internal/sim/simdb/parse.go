@@ -14,7 +14,7 @@ type statement struct {
 	due       *statement // WITH due AS MATERIALIZED (...)
 	from      *statement // FROM (SELECT ...): the condition is one on what that returns
 	where     *expr
-	claimed   *expr // what else the claim of an answer fulfills
+	unclaimed bool // of answers: only those without a claim
 	order     []string
 	limit     *expr
 	lock      locking
@@ -285,8 +285,8 @@ func (p *parser) condition(st *statement) {
 	if p.is("WHERE") {
 		st.where = p.expr(0)
 	}
-	if w := st.where; w != nil && w.op == "AND" && w.args[0].op == "has claim" {
-		st.claimed, st.where = w.args[0].args[0], w.args[1]
+	if w := st.where; w != nil && w.op == "AND" && w.args[0].op == "NOT" && w.args[0].args[0].op == "has claim" {
+		st.unclaimed, st.where = true, w.args[1]
 	}
 }
 

@@ -82,8 +82,11 @@ func (sc *scan) fits(values []any) (bool, error) {
 // found calls f for the rows of a statement: as the view has them, or locked.
 func (s *session) found(v *env, st *statement, l locking, f func(*row, []any) (bool, error)) error {
 	sc := v.plan(st.where)
-	if st.claimed != nil {
-		sc.also = func(values []any) (bool, error) { return s.db.engine.claimed(s.tx, v.of(values), st.claimed) }
+	if st.unclaimed {
+		sc.also = func(values []any) (bool, error) {
+			claimed, err := s.db.engine.claimed(s.tx, v.of(values))
+			return !claimed, err
+		}
 	}
 	var order []int
 	for _, name := range st.order {
