@@ -76,6 +76,7 @@
 // first run. [RequestOf] compares its body, too: a call must not go out with another one.
 // It is known by the header Belay-Message, which equals Idempotency-Key. A client that sends that header
 // gives up the comparison of its own requests, and of no others: Principal keeps clients apart.
+// A message that was served, and whose answer is no longer kept, gets 204: nothing but its effect counts.
 //
 // A middleware outside of the guard may have read the body. A form that it has parsed is
 // compared. If it has left less than the client has sent, the request gets 500; it has to set

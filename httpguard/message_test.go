@@ -33,6 +33,27 @@ func TestChangedBody(t *testing.T) {
 	s.wantCents(999)
 }
 
+// A message that took effect is accepted, also once its answer is purged: its key would wait for it.
+func TestForgottenMessage(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	server := s.serve(s.charge)
+	p, err := httprelay.New(server.URL+"/pay/1", httprelay.Config{Source: "/shop", Header: http.Header{"User": {"shop"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	for range 2 {
+		if err := p.Publish(bg, relay.Message{ID: "m1", Topic: "sale.made", Time: time.Now(), Body: []byte("1")}); err != nil {
+			t.Error(err)
+		}
+		if err := s.db.Exec("DELETE FROM belay_answer").Error; err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.wantRan(1)
+}
+
 // A message of another service under an id that was served before is no repeat.
 func TestMessageOfAnotherService(t *testing.T) {
 	t.Parallel()

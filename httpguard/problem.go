@@ -34,11 +34,14 @@ var problems = []struct {
 	{guard.ErrBusy, http.StatusConflict, "busy", "The request is being served", "Send it again later, with the same key."},
 	{guard.ErrMismatch, http.StatusUnprocessableEntity, "mismatch", "Idempotency-Key was used for another request", "A new request needs a new key."},
 	{guard.ErrExists, http.StatusConflict, "exists", "The request conflicts with what is there", "Nothing was changed."},
-	{guard.ErrDuplicate, http.StatusConflict, "forgotten", "The request was served before", "Its answer is no longer kept."},
+	{guard.ErrDuplicate, http.StatusConflict, forgotten, "The request was served before", "Its answer is no longer kept."},
 	{guard.ErrNested, http.StatusInternalServerError, "internal", "Internal error", ""},
 	{lock.ErrInvalidKey, http.StatusInternalServerError, "internal", "Internal error", ""},
 	{guard.ErrAnswer, http.StatusInternalServerError, "internal", "Internal error", ""},
 }
+
+// forgotten is the fragment of a request that has taken effect and has no answer.
+const forgotten = "forgotten"
 
 // fail answers for an error, and logs the details that the answer leaves out.
 func (e *exchange) fail(err error) {
@@ -49,6 +52,11 @@ func (e *exchange) fail(err error) {
 			p, fragment = problem{Title: known.title, Status: known.status, Detail: known.say}, known.fragment
 			break
 		}
+	}
+	if fragment == forgotten && isMessage(e.r.Header) { // which takes an effect, and no answer
+		e.w.Header().Set("Idempotent-Replayed", "true")
+		e.w.WriteHeader(http.StatusNoContent)
+		return
 	}
 	if e.cfg.Docs != "" {
 		p.Type = e.cfg.Docs + "#" + fragment

@@ -83,6 +83,14 @@ var httpMutants = []mutant{
 		tests: "httpguard TestChangedBody",
 	},
 	{
+		name:  "forgotten-message-is-refused",
+		loses: "A message that took effect is sent for ever, and its key waits, because its answer was purged.",
+		file:  "httpguard/problem.go",
+		old:   `fragment == forgotten && isMessage(e.r.Header)`,
+		new:   `false`,
+		tests: "httpguard TestForgottenMessage",
+	},
+	{
 		name:  "any-message-is-that-of-the-key",
 		loses: "A request with the header of another message gets the answer of a request with another body.",
 		file:  "httpguard/print.go",
