@@ -15,7 +15,7 @@ import (
 )
 
 // problems are those that have a reason which the client can do something about, and those
-// of the program itself. The first that fits decides. All others are Unavailable: calling
+// of the program itself, which no repeat cures. The first that fits decides. All others are Unavailable: calling
 // again is safe.
 var problems = []struct {
 	err         error
@@ -25,6 +25,7 @@ var problems = []struct {
 	{errNoKey, codes.InvalidArgument, "KEY_MISSING", "this call needs the metadata idempotency-key, with the same value when it is made again"},
 	{errBadKey, codes.InvalidArgument, "KEY_INVALID", "idempotency-key is to be one string of 1 to 255 printable ASCII characters"},
 	{errKeys, codes.InvalidArgument, "", "the request is not valid"},
+	{guard.ErrTxControl, codes.Internal, "", "internal error"},
 	{guard.ErrBusy, codes.Aborted, "", "the call is being served: make it again later, with the same key"},
 	{guard.ErrMismatch, codes.InvalidArgument, "KEY_MISMATCH", "idempotency-key was used for another call: a new call needs a new key"},
 	{guard.ErrExists, codes.FailedPrecondition, "ROW_EXISTS", "the call was not served: what it would insert is there already"},
@@ -37,19 +38,26 @@ var problems = []struct {
 	{guard.ErrAnswer, codes.Internal, "", "internal error"},
 }
 
+// problemOf returns what an error is to the client.
+func problemOf(err error) (code codes.Code, reason, say string) {
+	for _, known := range problems {
+		if errors.Is(err, known.err) {
+			return known.code, known.reason, known.say
+		}
+	}
+	if guard.ResultOf(err) == "conflict" { // on a row that no Keys names
+		return problemOf(guard.ErrExists)
+	}
+	return codes.Unavailable, "", "make the call again later, with the same key"
+}
+
 // statusOf returns the client's status for an error, and logs the details that it
 // leaves out.
 func (c *served) statusOf(err error) error {
 	if c.isHandlers(err) {
 		return c.failed.error
 	}
-	code, reason, say := codes.Unavailable, "", "make the call again later, with the same key"
-	for _, known := range problems {
-		if errors.Is(err, known.err) {
-			code, reason, say = known.code, known.reason, known.say
-			break
-		}
-	}
+	code, reason, say := problemOf(err)
 	if code == codes.Internal || code == codes.Unavailable {
 		c.Logger.Error("a guarded call has failed", "method", c.method, "request", c.request.Key(), "code", code, "error", err)
 	}

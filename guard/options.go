@@ -69,7 +69,8 @@ func Protects(rows ...any) Option {
 // of a transfer, for instance. The locks on all keys are acquired before the transaction
 // begins, all or none, and Wait bounds the wait for all of them. Every process acquires
 // keys of requests (once.Request.Key) first, and then the others, in the order of their bytes,
-// so no two operations wait for each other. An operation can have 16 keys.
+// so no two operations wait for each other. An operation can have 16 keys: more
+// match lock.ErrInvalidKey.
 //
 // A conflict on a row is judged by the lock on its key. A row that no Also names is
 // protected by the key of Do. A row that is named under several keys is protected by the

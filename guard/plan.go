@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/internal/dbtx"
+	"github.com/belaygo/belay/lock"
 )
 
 // maxKeys bounds the keys of one operation: each costs two requests to the engine, and
@@ -56,7 +57,7 @@ func (p *plan) fill(request string, o *options) error {
 	}
 	switch {
 	case len(p.keys) > maxKeys:
-		return fmt.Errorf("guard: %d keys in one operation, at most %d are allowed", len(p.keys), maxKeys)
+		return fmt.Errorf("guard: %d keys in one operation, at most %d are allowed: %w", len(p.keys), maxKeys, lock.ErrInvalidKey)
 	case p.namesRowsUnder(request):
 		return errRowsOfRequest
 	case len(p.keys) > 1 && o.remember > 0 && !named:

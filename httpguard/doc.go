@@ -87,10 +87,12 @@
 //
 //	400  no key, several, or a bad one; a body that cannot be read
 //	409  the request is being served now; or it was served, and its answer is no longer kept;
-//	     or it was not served, as a row that it inserts was there (guard.ErrExists)
+//	     or it was not served, as a row that it inserts was there
 //	413  the body is too long
 //	422  the key belongs to a request with other content
-//	500  no principal, an answer that cannot be stored, a body that was read before
+//	500  no principal, too many keys, an answer that cannot be stored, a body that was read before;
+//	     or a procedure of MySQL or MariaDB has ended the transaction (guard.ErrTxControl), and a part
+//	     of the handler's writes may be committed
 //	503  the lock or the database is not available, or failed meanwhile: asking again is safe
 //
 // The body is a problem detail (RFC 9457). A 503, and a 409 for a request that is being served,

@@ -381,6 +381,14 @@ func TestServerErrors(t *testing.T) {
 		"bad keys": {func(s *site) {
 			s.cfg.Keys = func(*http.Request, []byte) ([]string, error) { return []string{""}, nil }
 		}, nil, 500, "internal"},
+		"too many keys": {func(s *site) {
+			s.cfg.Keys = func(*http.Request, []byte) (keys []string, err error) {
+				for n := range 17 {
+					keys = append(keys, fmt.Sprintf("item:%d", n))
+				}
+				return keys, nil
+			}
+		}, nil, 500, "internal"},
 		"answer too long": {func(s *site) { s.cfg.MaxAnswer = 5 }, nil, 500, "internal"},
 		"nested": {func(*site) {}, func(s *site) http.HandlerFunc {
 			g, err := httpguard.New(s.guard.Guard, s.cfg)

@@ -17,8 +17,8 @@ type problem struct {
 	Detail string `json:"detail,omitempty"`
 }
 
-// problems are the errors that a client can act on. The first that fits decides. All
-// others are 503: a retry is safe.
+// problems are the errors that a client can act on, or that no repeat cures. The first that fits
+// decides. All others are 503: a retry is safe.
 var problems = []struct {
 	err                  error
 	status               int
@@ -31,6 +31,7 @@ var problems = []struct {
 	{errRead, http.StatusInternalServerError, "internal", "Internal error", ""},
 	{errBody, http.StatusBadRequest, "invalid", "The body can't be read", ""},
 	{errPrincipal, http.StatusInternalServerError, "internal", "Internal error", ""},
+	{guard.ErrTxControl, http.StatusInternalServerError, "internal", "Internal error", ""},
 	{guard.ErrBusy, http.StatusConflict, "busy", "The request is being served", "Send it again later, with the same key."},
 	{guard.ErrMismatch, http.StatusUnprocessableEntity, "mismatch", "Idempotency-Key was used for another request", "A new request needs a new key."},
 	{guard.ErrExists, http.StatusConflict, "exists", "The request conflicts with what is there", "Nothing was changed."},
@@ -43,16 +44,22 @@ var problems = []struct {
 // forgotten is the fragment of a request that has taken effect and has no answer.
 const forgotten = "forgotten"
 
-// fail answers for an error, and logs the details that the answer leaves out.
-func (e *exchange) fail(err error) {
-	p := problem{Title: "Not available", Status: http.StatusServiceUnavailable, Detail: "Send the request again later, with the same key."}
-	fragment := "unavailable"
+// problemOf returns the problem that an error is to the client, and its fragment.
+func problemOf(err error) (p problem, fragment string) {
 	for _, known := range problems {
 		if errors.Is(err, known.err) {
-			p, fragment = problem{Title: known.title, Status: known.status, Detail: known.say}, known.fragment
-			break
+			return problem{Title: known.title, Status: known.status, Detail: known.say}, known.fragment
 		}
 	}
+	if guard.ResultOf(err) == "conflict" { // on a row that no Keys names
+		return problemOf(guard.ErrExists)
+	}
+	return problem{Title: "Not available", Status: http.StatusServiceUnavailable, Detail: "Send the request again later, with the same key."}, "unavailable"
+}
+
+// fail answers for an error, and logs the details that the answer leaves out.
+func (e *exchange) fail(err error) {
+	p, fragment := problemOf(err)
 	if fragment == forgotten && isMessage(e.r.Header) { // which takes an effect, and no answer
 		e.w.Header().Set("Idempotent-Replayed", "true")
 		e.w.WriteHeader(http.StatusNoContent)

@@ -91,6 +91,22 @@ var httpMutants = []mutant{
 		tests: "httpguard TestForgottenMessage",
 	},
 	{
+		name:  "request-in-part-is-tried-again",
+		loses: "A client repeats a payment that took effect in part until it is purged, and it runs again.",
+		file:  "httpguard/problem.go",
+		old:   `	{guard.ErrTxControl, http.StatusInternalServerError, "internal", "Internal error", ""},`,
+		new:   ``,
+		tests: "httpguard TestRequestInPart",
+	},
+	{
+		name:  "conflict-is-tried-again",
+		loses: "A client repeats for days what a row that is there refuses.",
+		file:  "httpguard/problem.go",
+		old:   `guard.ResultOf(err) == "conflict"`,
+		new:   `guard.ResultOf(err) == "never"`,
+		tests: "httpguard TestRowThatIsThere",
+	},
+	{
 		name:  "any-message-is-that-of-the-key",
 		loses: "A request with the header of another message gets the answer of a request with another body.",
 		file:  "httpguard/print.go",
