@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/once"
 )
 
@@ -41,8 +42,9 @@ func (e notLostError) As(target any) bool { return errors.As(e.err, target) }
 // errors ofRequest say nothing of the request that the operation serves.
 type ownError struct{ err error }
 
-// ofRequest are the errors of a call that say something of the request which it serves.
-var ofRequest = []error{ErrDuplicate, ErrExists, ErrMismatch, once.ErrRequest}
+// ofRequest are the errors of a call that say something of the request which it serves: it took
+// effect, or it never will.
+var ofRequest = []error{ErrDuplicate, ErrExists, ErrMismatch, once.ErrRequest, lock.ErrInvalidKey}
 
 func (e ownError) Error() string { return e.err.Error() }
 

@@ -34,7 +34,7 @@ func TestMasks(t *testing.T) {
 		},
 		"a limit of our own":   {ownLimitError{ends}, []error{context.DeadlineExceeded, context.Canceled}, []error{cause}},
 		"an unknown outcome":   {notLostError{behind(ErrLost, context.Canceled)}, []error{ErrLost}, []error{cause, context.Canceled}},
-		"another call's error": {ownError{behind(ErrDuplicate, ErrExists, ErrMismatch, once.ErrRequest, ErrLost)}, ofRequest, []error{cause, ErrLost}},
+		"another call's error": {ownError{behind(ErrDuplicate, ErrExists, ErrMismatch, once.ErrRequest, lock.ErrInvalidKey, ErrLost)}, ofRequest, []error{cause, ErrLost}},
 	} {
 		wrapped := fmt.Errorf("at last: %w", test.err)
 		for _, target := range test.hides {

@@ -13,6 +13,7 @@ import (
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/internal/conflict"
+	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/lockengine"
 	"github.com/belaygo/belay/once"
 )
@@ -110,7 +111,7 @@ func TestRowsOfACrew(t *testing.T) {
 func TestOwnErrorsSayNothingOfTheRequest(t *testing.T) {
 	t.Parallel()
 	withOnce(t, func(e *env) {
-		for _, own := range []error{guard.ErrDuplicate, guard.ErrExists, guard.ErrMismatch, once.ErrRequest} {
+		for _, own := range []error{guard.ErrDuplicate, guard.ErrExists, guard.ErrMismatch, once.ErrRequest, lock.ErrInvalidKey} {
 			own = fmt.Errorf("a call of another service: %w", own)
 			op := func(context.Context, *gorm.DB) error { return own }
 			_, err := guard.Once(bg, e.Guard.Guard, request("a"), func(ctx context.Context, tx *gorm.DB) (int, error) { return 0, op(ctx, tx) })

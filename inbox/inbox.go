@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/once"
 )
 
@@ -97,6 +98,9 @@ func Rejected(err error) error {
 // guard.ErrExists: another message, or another program, has made the row. If that is a
 // success, let op return nil for the *dbguard.ConflictError.
 //
+// A message with a key that can never be locked, as of an account in its body that is no UTF-8, or
+// with too many keys, is rejected with lock.ErrInvalidKey.
+//
 // A message whose op has called a procedure that ended the transaction, on MySQL or MariaDB, is
 // rejected with guard.ErrUnknown and guard.ErrTxControl: it may have taken effect in part.
 func (b *Inbox) Handle(ctx context.Context, m Message, op guard.Op, opts ...guard.Option) (Decision, error) {
@@ -113,7 +117,7 @@ func (b *Inbox) Handle(ctx context.Context, m Message, op guard.Op, opts ...guar
 	switch {
 	case err == nil, errors.Is(err, guard.ErrDuplicate):
 		return Ack, nil
-	case errors.Is(err, once.ErrRequest), errors.Is(err, guard.ErrMismatch), errors.Is(err, guard.ErrExists):
+	case errors.Is(err, once.ErrRequest), errors.Is(err, lock.ErrInvalidKey), errors.Is(err, guard.ErrMismatch), errors.Is(err, guard.ErrExists):
 		return Reject, fmt.Errorf("%w: %w", errRejected, err)
 	case errors.Is(err, errRejected):
 		return Reject, err

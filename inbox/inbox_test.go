@@ -17,6 +17,7 @@ import (
 	"github.com/belaygo/belay/inbox"
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/once"
 )
 
@@ -232,6 +233,32 @@ func TestMessageWithoutID(t *testing.T) {
 		decision, err := box.Handle(bg, inbox.Message{Body: []byte("1")}, book)
 		if decision != inbox.Reject || !errors.Is(err, inbox.Rejected(nil)) || !strings.Contains(err.Error(), "its producer must set one, such as MessageId") {
 			t.Errorf("%v, %v; want a rejection that names the producer's MessageId", decision, err)
+		}
+		wantCents(t, db, 0)
+	})
+}
+
+// TestKeyThatIsNone: a message whose keys can never be locked goes to the dead letters. An
+// operation's own error says nothing of them.
+func TestKeyThatIsNone(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db *gorm.DB, g *guardtest.Guard) {
+		b, err := inbox.New(g.Guard, inbox.Config{Consumer: "billing"})
+		testdb.WantNil(t, err)
+		var many []guard.Option
+		for n := range 17 {
+			many = append(many, guard.Also(fmt.Sprint("account:", n)))
+		}
+		for name, opts := range map[string][]guard.Option{
+			"a brace": {guard.Also("account:{7")}, "no UTF-8": {guard.Also("account:\xff")}, "too long": {guard.Also(strings.Repeat("7", 513))}, "too many": many,
+		} {
+			if got, err := b.Handle(bg, inbox.Message{ID: "1"}, book, opts...); got != inbox.Reject || !errors.Is(err, inbox.Rejected(nil)) {
+				t.Errorf("%s: Handle = %v, %v, want Reject", name, got, err)
+			}
+		}
+		own := func(context.Context, *gorm.DB) error { return fmt.Errorf("another service: %w", lock.ErrInvalidKey) }
+		if got, err := b.Handle(bg, inbox.Message{ID: "1"}, own); got != inbox.Retry {
+			t.Errorf("own error: Handle = %v, %v, want Retry", got, err)
 		}
 		wantCents(t, db, 0)
 	})

@@ -198,6 +198,22 @@ var messageMutants = []mutant{
 		tests: "internal/sim TestRelays",
 	},
 	{
+		name:  "key-that-is-none-is-tried-again",
+		loses: "A message whose key can never be locked comes again and again, and holds up those behind it.",
+		file:  "inbox/inbox.go",
+		old:   `errors.Is(err, lock.ErrInvalidKey)`,
+		new:   `errors.Is(err, lock.ErrLost)`,
+		tests: "inbox TestKeyThatIsNone",
+	},
+	{
+		name:  "own-key-that-is-none",
+		loses: "A message goes to the dead letters for what another call has returned.",
+		file:  "guard/mask.go",
+		old:   `once.ErrRequest, lock.ErrInvalidKey}`,
+		new:   `once.ErrRequest, lock.ErrClosed}`,
+		tests: "inbox TestKeyThatIsNone",
+	},
+	{
 		name:  "failure-is-acknowledged",
 		loses: "A message is acknowledged whose effect was rolled back.",
 		file:  "inbox/inbox.go",
