@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/belaygo/belay/once"
@@ -36,10 +37,11 @@ func (e *exchange) parts() ([][]byte, error) {
 }
 
 // copy returns a copy of the request with an unread body, and without forms that others have
-// parsed since it came.
+// parsed since it came. Who parses one of the copy adds to its own values.
 func (e *exchange) copy(ctx context.Context) *http.Request {
 	r := e.r.WithContext(ctx)
 	r.Body = io.NopCloser(bytes.NewReader(e.body))
+	r.Form, r.PostForm = url.Values(http.Header(r.Form).Clone()), url.Values(http.Header(r.PostForm).Clone())
 	e.copies = append(e.copies, r)
 	return r
 }

@@ -107,6 +107,14 @@ var httpMutants = []mutant{
 		tests: "httpguard TestRowThatIsThere",
 	},
 	{
+		name:  "form-is-shared",
+		loses: "A handler finds each value of a form twice, and charges for two.",
+		file:  "httpguard/request.go",
+		old:   `url.Values(http.Header(r.Form).Clone()), url.Values(http.Header(r.PostForm).Clone())`,
+		new:   `r.Form, url.Values(r.PostForm)`,
+		tests: "httpguard TestFormIsParsedOnce",
+	},
+	{
 		name:  "any-message-is-that-of-the-key",
 		loses: "A request with the header of another message gets the answer of a request with another body.",
 		file:  "httpguard/print.go",
