@@ -80,7 +80,8 @@
 //
 // A middleware outside of the guard may have read the body. A form that it has parsed is
 // compared. If it has left less than the client has sent, the request gets 500; it has to set
-// Request.Body again, or to be inside of the guard. A chunked body that it has read whole
+// Request.Body again, or to be inside of the guard. One that decodes the body leaves Content-Encoding,
+// or removes Content-Length, or sets Request.ContentLength. A chunked body that it has read whole
 // leaves no trace: such requests are all equal.
 //
 // # What is answered otherwise

@@ -116,6 +116,14 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int) ([]byte, error)
 // isShort reports whether a body is shorter than its client has sent it. A decoded one may be
 // shorter, but it is empty only if it was read.
 func isShort(r *http.Request, body []byte) bool {
-	decoded := len(body) > 0 && r.Header.Get("Content-Encoding") != ""
-	return int64(len(body)) < r.ContentLength && !decoded
+	return int64(len(body)) < r.ContentLength && (len(body) == 0 || !mayBeDecoded(r))
+}
+
+// mayBeDecoded reports whether a middleware may have decoded the body. It has left the header with
+// the encoding, or has removed that with the length, which the server of net/http leaves there.
+func mayBeDecoded(r *http.Request) bool {
+	if r.Header.Get("Content-Encoding") != "" {
+		return true
+	}
+	return r.Context().Value(http.ServerContextKey) != nil && r.Header.Get("Content-Length") == ""
 }

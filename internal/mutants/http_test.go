@@ -115,6 +115,14 @@ var httpMutants = []mutant{
 		tests: "httpguard TestFormIsParsedOnce",
 	},
 	{
+		name:  "decoded-body-is-short",
+		loses: "No small request behind a middleware that decodes bodies is ever served.",
+		file:  "httpguard/request.go",
+		old:   `r.Context().Value(http.ServerContextKey) != nil && r.Header.Get("Content-Length") == ""`,
+		new:   `false`,
+		tests: "httpguard TestDecodedBody",
+	},
+	{
 		name:  "any-message-is-that-of-the-key",
 		loses: "A request with the header of another message gets the answer of a request with another body.",
 		file:  "httpguard/print.go",
