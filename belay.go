@@ -70,8 +70,8 @@ type Config struct {
 	// caller's to close. Without all three, they are logged at the level error.
 	Publisher notify.Publisher
 	// Once purges the requests of guard.For and guard.Once when they are old; Open creates
-	// their tables if they are missing. The zero PurgerConfig will do. Defaults to nil:
-	// neither.
+	// their tables if they are missing. The zero PurgerConfig will do. Services that share a
+	// database share the requests, too: give all the same Keep. Defaults to nil: neither.
 	Once *once.PurgerConfig
 	// Messages are the ways out of the messages that operations send by guard.Send, by topic;
 	// Open creates their tables if they are missing. They are sent while the Belay is open, each

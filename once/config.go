@@ -14,12 +14,14 @@ import (
 type PurgerConfig struct {
 	// Name identifies the Purger in metrics, if a process has several. Defaults to "purger".
 	Name string
-	// Keep is how long requests are kept: a repeat that comes later takes effect again.
-	// Defaults to 72 hours.
+	// Keep is how long requests are kept: a repeat that comes later takes effect again. A Purger
+	// deletes the requests of all services that share the tables, so that the shortest Keep of all
+	// counts, also while a longer one is rolled out. Defaults to 72 hours.
 	Keep time.Duration
 	// KeepAnswers is how long answers are kept, at most Keep: a repeat that comes later
 	// gets guard.ErrDuplicate instead. Those of guard.Refuse are kept for Keep, since their requests
-	// have not taken effect. Defaults to 24 hours, or Keep if that is less.
+	// have not taken effect. The shortest of all Purgers counts, too. Defaults to 24 hours, or Keep
+	// if that is less.
 	KeepAnswers time.Duration
 	// Every is the time between two purges. Defaults to 1 minute.
 	Every time.Duration

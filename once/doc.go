@@ -40,6 +40,7 @@
 // A claim takes some 150 bytes.
 //
 // A request is kept until a [Purger] deletes it, by the database's clock. Keep it for longer
-// than any client repeats it: a later repeat takes effect again. Serving a request reads no
-// clock.
+// than any client repeats it: a later repeat takes effect again. Purgers of one database need one
+// Keep, also those of different services, since each deletes all that is older than its own.
+// Serving a request reads no clock.
 package once
