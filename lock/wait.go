@@ -134,14 +134,15 @@ func (l *Locker) sleep(ctx context.Context, sub *subscription, d time.Duration) 
 }
 
 // subscribe makes the engine notify the head when key may have become free. It returns
-// nil if the engine cannot, now or ever.
+// nil if the engine cannot, now or ever. The head makes no attempt meanwhile, so a silent engine
+// gets no more time than a poll.
 func (l *Locker) subscribe(ctx context.Context, key string) *subscription {
 	waker, ok := l.engine.(lockengine.Waker)
 	if !ok {
 		return nil
 	}
 	sub := &subscription{notified: make(chan struct{}, 1)}
-	ctx, cancel := within(ctx, l.cfg.TTL)
+	ctx, cancel := within(ctx, floorTo)
 	defer cancel()
 	stop, err := waker.Watch(ctx, key, func() { wait.Wake(sub.notified) })
 	if err != nil {

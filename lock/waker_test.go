@@ -87,6 +87,27 @@ func TestWatchFails(t *testing.T) {
 	})
 }
 
+// While the subscription gets no answer, the engine is asked once a second.
+func TestWatchIsSilent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newBells()
+		holder := elsewhere(t, engine)
+		engine.onWatch(func(ctx context.Context, _ string) error {
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		w := wait(t, newLocker(t, engine, lock.Config{}), "k")
+		n := engine.sent().acquire
+		pass(100 * time.Second)
+		if n = engine.sent().acquire - n; n < 90 || n > 100 {
+			t.Errorf("polled %d times in 100 s, want once in 1000 to 1050 ms", n)
+		}
+		release(t, holder)
+		pass(1050 * time.Millisecond)
+		w.got(t)
+	})
+}
+
 // The engine can listen again: then it is not polled any more.
 func TestWatchWorksAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

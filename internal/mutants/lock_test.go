@@ -248,6 +248,14 @@ var lockMutants = []mutant{
 		tests: "lock TestMaxHoldHasADefault",
 	},
 	{
+		name:  "silent-watch-keeps-a-waiter",
+		loses: "A waiter misses a release for a ttl, as the engine does not answer its subscription.",
+		file:  "lock/wait.go",
+		old:   `within(ctx, floorTo)`,
+		new:   `within(ctx, l.cfg.TTL)`,
+		tests: "lock TestWatchIsSilent",
+	},
+	{
 		name:  "times-of-the-first-clock",
 		loses: "After a clock was set, an event blames a failover that was before its lock.",
 		file:  "lock/locker.go",
