@@ -42,10 +42,10 @@ func (l *Locker) TryAcquire(ctx context.Context, key string, opts ...AcquireOpti
 
 // acquireCounted is acquire with metrics, in which a local one does not count.
 func (l *Locker) acquireCounted(ctx context.Context, c acquireCall) (*Lease, error) {
-	start := l.now()
+	c.came = l.now()
 	lease, err := l.acquire(ctx, c)
 	if !c.local {
-		l.metrics.acquired(err, time.Duration(l.now()-start))
+		l.metrics.acquired(err, time.Duration(l.now()-c.came))
 	}
 	return lease, err
 }

@@ -256,6 +256,22 @@ var lockMutants = []mutant{
 		tests: "lock TestWatchIsSilent",
 	},
 	{
+		name:  "line-gives-up-one-by-one",
+		loses: "The k-th caller in line waits k ttls for an engine that does not answer.",
+		file:  "lock/wait.go",
+		old:   `return max(heard.reached, c.came), heard.failure`,
+		new:   `return l.now(), heard.failure`,
+		tests: "lock TestQueueGivesUpAfterATTL",
+	},
+	{
+		name:  "line-forgets-an-answer",
+		loses: "A caller gives up because it has waited long, though the engine answered those before it.",
+		file:  "lock/wait.go",
+		old:   `return max(heard.reached, c.came), heard.failure`,
+		new:   `return c.came, heard.failure`,
+		tests: "lock TestQueueIsAnsweredInBetween",
+	},
+	{
 		name:  "times-of-the-first-clock",
 		loses: "After a clock was set, an event blames a failover that was before its lock.",
 		file:  "lock/locker.go",
