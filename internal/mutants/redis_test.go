@@ -185,4 +185,12 @@ var redisMutants = []mutant{
 		new:   ` || strings.Contains(addr, "localhost/")`,
 		tests: "lock/redislock TestOpenWithURLsAsAddresses",
 	},
+	{
+		name:  "unserved-slot-is-somewhere",
+		loses: "Locks that no node serves take those of all nodes into an outage.",
+		file:  "lock/redislock/topology.go",
+		old:   `!t.mapped.Load() || t.unserved.has(name) {`,
+		new:   `!t.mapped.Load() {`,
+		tests: "lock/redislock TestSlotIsNotServed",
+	},
 }

@@ -12,6 +12,7 @@ func (e *engine) run(ctx context.Context, cmd *command) error {
 	if lineRefused(cmd, err) {
 		err = e.executed(e.execute(ctx, cmd), err)
 	}
+	e.topology.unserved.heed(cmd.name, err)
 	return cmd.script.wrap(e.topology.explain(err))
 }
 
@@ -43,6 +44,7 @@ func (e *engine) runAll(ctx context.Context, cmds []*command) {
 	e.sender.sendAll(ctx, again)
 	for _, cmd := range cmds {
 		if err := cmd.Err(); err != nil {
+			e.topology.unserved.heed(cmd.name, err)
 			cmd.SetErr(e.topology.explain(err))
 		}
 	}

@@ -27,6 +27,7 @@ type topology struct {
 	cannotSubscribe error                // why no subscription is possible
 	mapped          atomic.Bool          // client has a slot map
 	reads           slotMapReads
+	unserved        unserved
 	ctx             context.Context // ends with close
 	stop            context.CancelFunc
 }
@@ -93,9 +94,10 @@ func (t *topology) master(ctx context.Context, name string) (*redis.Client, erro
 	return nil, fmt.Errorf("redislock: can't find the master through a %T", t.client)
 }
 
-// known returns the address of the node that has a lock, empty if that takes a request.
+// known returns the address of the node that has a lock, empty if that takes a request, or if no node
+// serves its slot.
 func (t *topology) known(name string) string {
-	if t.cluster != nil && !t.mapped.Load() {
+	if t.cluster != nil && !t.mapped.Load() || t.unserved.has(name) {
 		return ""
 	}
 	node, err := t.master(context.Background(), name)
