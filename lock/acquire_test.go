@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -233,6 +234,22 @@ func TestRequestIsBoundedByTTL(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A client of the engine may give up long before the Locker does, as after a dial. The error says
+// after how long.
+func TestClientGivesUpBeforeTheTTL(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaults()
+		engine.onAcquire(func(context.Context, lockengine.Request, time.Duration) (lockengine.Grant, error) {
+			time.Sleep(time.Second)
+			return lockengine.Grant{}, fmt.Errorf("%w: dial: %w", lockengine.ErrNotSent, context.DeadlineExceeded)
+		})
+		_, err := newLocker(t, engine, lock.Config{}).TryAcquire(t.Context(), "k")
+		if err == nil || !strings.Contains(err.Error(), "not reached within 1s") {
+			t.Errorf("error is %v, want one after a second", err)
+		}
+	})
 }
 
 // silent is an engine that answers no acquire before its context ends.

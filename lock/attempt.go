@@ -33,7 +33,7 @@ func (l *Locker) attemptOnce(ctx context.Context, c acquireCall) (*Lease, error)
 	}
 	r := lockengine.Request{Key: key, Owner: l.newOwner(), UnlessMarked: c.unlessMarked, Waits: c.waits}
 	sent := l.now()
-	answer, err := l.callEngine(ctx, r)
+	answer, err := l.callEngine(ctx, r, sent)
 	if held, ok := errors.AsType[*lockengine.HeldError](err); ok {
 		return nil, held
 	}
@@ -65,17 +65,17 @@ func (l *Locker) attemptOnce(ctx context.Context, c acquireCall) (*Lease, error)
 // callEngine sends an acquire to the engine. An answer that comes when the lock can
 // have expired is useless, so the engine has until then. If it panics, or ends the
 // goroutine, the lock may have been taken.
-func (l *Locker) callEngine(ctx context.Context, r lockengine.Request) (answer lockengine.Grant, err error) {
+func (l *Locker) callEngine(ctx context.Context, r lockengine.Request, sent int64) (answer lockengine.Grant, err error) {
 	returned := false
 	defer func() {
 		if !returned {
 			l.addOrphan(r, true)
 		}
 	}()
-	bound, bounded := l.cfg.answerTime(), ctx
+	bounded := ctx
 	if !l.limited {
 		var cancel context.CancelFunc
-		bounded, cancel = within(ctx, bound)
+		bounded, cancel = within(ctx, l.cfg.answerTime())
 		defer cancel()
 	}
 	fail.Point("lock/before-acquire")
@@ -83,18 +83,19 @@ func (l *Locker) callEngine(ctx context.Context, r lockengine.Request) (answer l
 	fail.Point("lock/acquire-answered")
 	returned = true
 	if errors.Is(err, context.DeadlineExceeded) && wait.Err(ctx) == nil {
-		err = overdue(err, bound)
+		err = overdue(err, time.Duration(l.now()-sent))
 	}
 	return answer, err
 }
 
-// overdue is err without the end of a context that is not the caller's.
-func overdue(err error, bound time.Duration) error {
+// overdue is err without the end of a context that is not the caller's. It may be one of the client's
+// own, so the error has the time that has passed.
+func overdue(err error, took time.Duration) error {
 	kind := lockengine.ErrNoAnswer
 	if errors.Is(err, lockengine.ErrNotSent) && !mayBeHeld(err) {
 		kind = lockengine.ErrNotSent
 	}
-	return fmt.Errorf("%w within %v: %s", kind, bound, err.Error())
+	return fmt.Errorf("%w within %v: %s", kind, took.Round(time.Millisecond), err.Error())
 }
 
 // within returns a context that ends with ctx, and d from now at the latest.

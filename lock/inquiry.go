@@ -84,9 +84,10 @@ func (q *inquiry) run(ctx context.Context) {
 		}
 		q.bequeath(a)
 	}()
+	sent := q.locker.now()
 	a.lease, a.err = q.locker.attempt(ctx, q.call)
 	if errors.Is(a.err, context.DeadlineExceeded) { // the inquiry's, which means nothing to a caller
-		a.err = overdue(a.err, patience)
+		a.err = overdue(a.err, time.Duration(q.locker.now()-sent))
 	}
 }
 

@@ -272,6 +272,14 @@ var lockMutants = []mutant{
 		tests: "lock TestQueueIsAnsweredInBetween",
 	},
 	{
+		name:  "error-names-the-bound",
+		loses: "An error says that an engine was silent for 29 s, though its client gave up after one.",
+		file:  "lock/attempt.go",
+		old:   `overdue(err, time.Duration(l.now()-sent))`,
+		new:   `overdue(err, l.cfg.answerTime())`,
+		tests: "lock TestClientGivesUpBeforeTheTTL",
+	},
+	{
 		name:  "times-of-the-first-clock",
 		loses: "After a clock was set, an event blames a failover that was before its lock.",
 		file:  "lock/locker.go",
