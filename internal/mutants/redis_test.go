@@ -193,4 +193,12 @@ var redisMutants = []mutant{
 		new:   `!t.mapped.Load() {`,
 		tests: "lock/redislock TestSlotIsNotServed",
 	},
+	{
+		name:  "former-primary-reports-a-loss",
+		loses: "A holder gives its lock up, because a server that was the primary does not have it.",
+		file:  "lock/redislock/renew.lua",
+		old:   "  redis.call('hdel', KEYS[1], ARGV[1]) -- a",
+		new:   "  -- a",
+		tests: "lock/redislock TestRenewAtAFormerPrimary",
+	},
 }

@@ -306,3 +306,19 @@ func TestRefusedLeavesNothing(t *testing.T) {
 		t.Errorf("a release was sent: %s", stats)
 	}
 }
+
+// A former primary may lack a lock that the present one has. It does not say that the lock is lost.
+func TestRenewAtAFormerPrimary(t *testing.T) {
+	t.Parallel()
+	s := teststack.StartRedis(t, teststack.Volatile)
+	client := redis.NewClient(&redis.Options{Addr: s.Addr})
+	defer client.Close()
+	e := openOn(t, client)
+	acquire(t, e, hold)
+	s.Must("del", hold.Key)
+	s.Must("replicaof", "127.0.0.1", 1)
+	err := e.Renew(t.Context(), []lockengine.Request{hold}, ttl)[0]
+	wantVerdict(t, "Renew", err, lockengine.ErrNotSent, "READONLY")
+	s.Must("replicaof", "no", "one")
+	wantIs(t, e.Renew(t.Context(), []lockengine.Request{hold}, ttl)[0], lockengine.ErrNotHeld)
+}
