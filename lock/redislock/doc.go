@@ -49,7 +49,9 @@
 // [Open] makes a client: for a cluster, for a single server, or for the master that
 // Sentinel names. It gets through a failover quickly: no call hangs for longer than a
 // second, each new connection queries Sentinel or the name server again, and the slot map
-// of a cluster is reloaded as soon as a node refuses a connection or does not answer. It
+// of a cluster is reloaded as soon as a node refuses a connection or does not answer. A call
+// that waits for an answer does not notice that its context is cancelled, because go-redis
+// looks at deadlines alone: it returns at the timeout. The engine
 // sends each script straight to its node. Up to eight requests at a time have a connection
 // each. Further ones wait for the pipeline before theirs, and go together in the next. So
 // a node has only a handful of connections, and a slow node delays no other.
