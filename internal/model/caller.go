@@ -59,7 +59,7 @@ func find(cfg *Config, s *State, i int, h holder) {
 	c := &s.Callers[i]
 	c.Found.Lapsed, c.Found.Holder = s.lapsed(cfg, i), h
 	s.judge(cfg, i)
-	if cfg.Request && s.findRecord(cfg, i) {
+	if cfg.request() && s.findRecord(cfg, i) {
 		return
 	}
 	if s.grant(i).Local && c.Found.Verdict == saysRepeat && cfg.Update && !cfg.Brought && c.Found.Changed && c.Tries < 2 {

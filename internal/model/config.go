@@ -22,10 +22,9 @@ type Config struct {
 	Shared  bool // the row has another key, too, so whoever changes it may have that one's lock
 	Path    bool // of the events, instead of callers
 
-	Request bool // the row is the claim of a request, and the operation has an effect and an answer
-	Decline bool // the operation returns Refuse, after it has written
-	Marks   bool // the engine remembers that the request is done
-	Apart   bool // the second process serves the request under another key, whose lock does not fail
+	Serves Service // how the operation serves a request, whose claim is the row then
+	Marks  bool    // the engine remembers that the request is done
+	Apart  bool    // the second process serves the request under another key, whose lock does not fail
 
 	Crew bool // the callers of a process who wait for the lock share a transaction
 
@@ -33,6 +32,19 @@ type Config struct {
 
 	Weak Weakness
 }
+
+// A Service is how an operation serves a request. It has an effect, which is no row of the model.
+type Service uint8
+
+const (
+	NoRequest Service = iota
+	ByFor             // nothing is stored but the claim
+	ByOnce            // the answer is stored, too
+	Declined          // the operation returns Refuse, after it has written: the answer is stored without the effect
+)
+
+// request reports whether the row is the claim of a request.
+func (cfg *Config) request() bool { return cfg.Serves != NoRequest }
 
 // A Budget is how often each thing may happen.
 type Budget struct {

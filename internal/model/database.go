@@ -150,7 +150,7 @@ func answerWrite(cfg *Config, s *State, i int) bool {
 	switch now := read(s.Row.Version); {
 	case fits:
 		c.Wrote, c.Known, c.PC = true, true, written
-		if cfg.Request && !cfg.Weak.ClaimLast {
+		if cfg.request() && !cfg.Weak.ClaimLast {
 			c.PC = working
 		}
 		if !cfg.Weak.ForgetWrites {
@@ -172,7 +172,7 @@ func answerWrite(cfg *Config, s *State, i int) bool {
 // compare collects the evidence for a write that was refused, and rolls back.
 func (c *Caller) compare(cfg *Config, plain, now reading) {
 	changed := plain.changedTo(now, cfg.Update) || c.Mem.changedTo(now, cfg.Update)
-	if cfg.Request && now <= 1 && !cfg.Weak.PurgeIsChange { // it was purged
+	if cfg.request() && now <= 1 && !cfg.Weak.PurgeIsChange { // it was purged
 		changed = false
 	}
 	c.Found = evidence{
@@ -240,8 +240,8 @@ func executeCommit(cfg *Config, s *State, i int) bool {
 	if cfg.Stamp {
 		r.Stamp = owner(i)
 	}
-	if cfg.Request {
-		s.storeRequest(i)
+	if cfg.request() {
+		s.storeRequest(cfg, i)
 	}
 	if !cfg.Apart { // a lock excludes nobody who has another
 		s.tookEffect(i, true)
@@ -289,7 +289,7 @@ func answerCommit(cfg *Config, s *State, i int) bool {
 func (s *State) answered(cfg *Config, i int) {
 	c := &s.Callers[i]
 	c.PC, c.Ended = closing, committed
-	if cfg.Request {
+	if cfg.Serves >= ByOnce {
 		c.Got = owner(i)
 	}
 }
@@ -337,7 +337,7 @@ func resolve(cfg *Config, s *State, i int) bool {
 		c.PC = giving
 	case found == committed:
 		s.answered(cfg, i)
-	case held && !cfg.Request: // nobody deletes a claim whose COMMIT is looked for
+	case held && !cfg.request(): // nobody deletes a claim whose COMMIT is looked for
 		c.PC = doubting
 	default:
 		c.fail()

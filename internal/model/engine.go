@@ -34,7 +34,7 @@ func ask(cfg *Config, s *State, i int) bool {
 	if cfg.Weak.SnapshotBeforeGrant {
 		c.Snap = read(s.Row.Version)
 	}
-	c.Stored = cfg.Request && s.Row.Version > 0
+	c.Stored = cfg.request() && s.Row.Version > 0
 	if cfg.Crew {
 		c.Called = read(s.Row.Version)
 	}

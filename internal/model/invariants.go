@@ -209,7 +209,7 @@ func grantedTwice(_ *Config, s *State, report func(early, late int)) {
 }
 
 func answeredApart(cfg *Config, s *State, report func(early, late int)) {
-	if s.Row.Effects > 1 || cfg.Decline && s.Row.Effects > 0 {
+	if s.Row.Effects > 1 || cfg.Serves == Declined && s.Row.Effects > 0 {
 		report(0, 0)
 	}
 	for i := range s.Callers {

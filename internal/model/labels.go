@@ -211,7 +211,7 @@ func hasReturned(_ *Config, x Seen, s *State) bool {
 
 // agrees: the servers have what the model has.
 func agrees(cfg *Config, x Seen, s *State) bool {
-	if cfg.Request && (int(s.Row.Effects) != x.Effects || x.Marked != (s.Mark != 0)) {
+	if cfg.request() && (int(s.Row.Effects) != x.Effects || x.Marked != (s.Mark != 0)) {
 		return false
 	}
 	return int(s.Holder) == x.Holder+1 && int(s.Row.Version) == x.Version
@@ -219,7 +219,7 @@ func agrees(cfg *Config, x Seen, s *State) bool {
 
 // claimsAgain: MySQL bounds the wait for a claim, and the caller has time for another.
 func claimsAgain(cfg *Config, x Seen, s *State) bool {
-	return cfg.Request && s.Callers[x.Who].PC == writing
+	return cfg.request() && s.Callers[x.Who].PC == writing
 }
 
 // awaitsClaim: a claim is in the way, and the caller has time to wait for it again.

@@ -1,7 +1,7 @@
 package model
 
 // A request: guard/claim.go, guard/once.go, internal/claim and internal/dbtx/claim.go. The
-// row is its claim, whose stamp is the attempt. The answer is stored with it.
+// row is its claim, whose stamp is the attempt. The answer of Once is stored with it.
 
 var requestActions = []action{
 	{asking, "%s is granted another key", acquireOther},
@@ -86,7 +86,7 @@ func (r *Row) answer() uint8 {
 
 // leaveClaim is the end of the wait that the database bounds.
 func leaveClaim(cfg *Config, s *State, i int) bool {
-	if !cfg.Request || !s.locked(i) {
+	if !cfg.request() || !s.locked(i) {
 		return false
 	}
 	c := &s.Callers[i]
@@ -102,7 +102,7 @@ func work(cfg *Config, s *State, i int) bool {
 	case s.failIfLapsed(cfg, i):
 	case cfg.Weak.ClaimLast && !c.Wrote:
 		c.PC = writing
-	case cfg.Decline && !c.Refusing && !cfg.Weak.KeepRefused:
+	case cfg.Serves == Declined && !c.Refusing && !cfg.Weak.KeepRefused:
 		c.rollback()
 		c.Refusing = true
 		c.PC, c.Snap, c.Base = granted, 0, 0
@@ -125,12 +125,14 @@ func meetRow(cfg *Config, s *State, i int) bool {
 }
 
 // storeRequest is the commit of a claim.
-func (s *State) storeRequest(i int) {
+func (s *State) storeRequest(cfg *Config, i int) {
 	r := &s.Row
 	if !s.Callers[i].Refusing {
 		r.Effects++
 	}
-	r.Answer, r.Purged = owner(i), false
+	if r.Answer, r.Purged = owner(i), false; cfg.Serves == ByFor {
+		r.Answer = 0
+	}
 	for j := range s.Callers {
 		if pc := s.Callers[j].PC; j != i && pc != idle && pc != returned && pc != dead {
 			s.Callers[j].Stored = true

@@ -40,8 +40,8 @@ var tracedWork = []tracedKind{
 
 // tracedRequests are those that serve a request. Its claim is the row that the model has.
 var tracedRequests = []tracedKind{
-	{"once: order", "belay_once/r", model.Config{Request: true, Stamp: true, Marks: true}},
-	{"once: order and decline", "belay_once/r", model.Config{Request: true, Stamp: true, Marks: true, Decline: true}},
+	{"once: order", "belay_once/r", model.Config{Serves: model.ByOnce, Stamp: true, Marks: true}},
+	{"once: order and decline", "belay_once/r", model.Config{Serves: model.Declined, Stamp: true, Marks: true}},
 }
 
 // families are what schedules are drawn from: those of one family stay what they are when
@@ -61,7 +61,7 @@ func newTraced(family string, seed uint64) traced {
 		cfg.Budget.Crash = 1
 	}
 	s, key := spec{work: workloadOf(kind.name), key: "k", wait: time.Hour}, "k"
-	if cfg.Request {
+	if cfg.Serves != model.NoRequest {
 		s.request = request{"r", "a"}
 		key = s.lock()
 	}
@@ -130,7 +130,7 @@ func (n *narrow) has(c choice, calls []*call) bool {
 		return len(n.tracer.judging)+len(n.tracer.unsure) == 0
 	case wait:
 		acquires := slices.ContainsFunc(calls, func(x *call) bool { return strings.HasPrefix(x.text, "ACQUIRE") })
-		if n.cfg.Request && !n.cfg.Refuse && len(n.work[0]) > 1 && c.forTime > ttl { // the next of the queue begins to acquire
+		if n.cfg.Serves != model.NoRequest && !n.cfg.Refuse && len(n.work[0]) > 1 && c.forTime > ttl { // the next of the queue begins to acquire
 			return false
 		}
 		return c.forTime == 0 || len(n.tracer.judging) == 0 && (n.cfg.Refuse || !acquires) && !slices.ContainsFunc(calls, n.reclaims)
