@@ -22,9 +22,10 @@ type Config struct {
 	Shared  bool // the row has another key, too, so whoever changes it may have that one's lock
 	Path    bool // of the events, instead of callers
 
-	Serves Service // how the operation serves a request, whose claim is the row then
-	Marks  bool    // the engine remembers that the request is done
-	Apart  bool    // the second process serves the request under another key, whose lock does not fail
+	Serves  Service // how the operation serves a request, whose claim is the row then
+	Retries uint8   // how often that operation runs again which the database has rolled back
+	Marks   bool    // the engine remembers that the request is done
+	Apart   bool    // the second process serves the request under another key, whose lock does not fail
 
 	Crew bool // the callers of a process who wait for the lock share a transaction
 

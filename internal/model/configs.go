@@ -54,7 +54,7 @@ func Configs() []*Config {
 		{Name: "postgres update, crash", Callers: two, Budget: crash, Postgres: true, Update: true, Row: 1},
 
 		{Name: "mysql request", Callers: two, Serves: ByOnce, Stamp: true, Budget: all, Faults: 3},
-		{Name: "mysql request, no answer", Callers: two, Serves: ByFor, Stamp: true, Budget: all, Faults: 2},
+		{Name: "mysql request, no answer", Callers: two, Serves: ByFor, Retries: 1, Stamp: true, Budget: all, Faults: 2},
 		{Name: "mysql request, row of another", Callers: two, Serves: ByOnce, Stamp: true, Marks: true, Budget: Budget{Lose: 1, Cut: 1, Kill: 1, Meet: 1}, Faults: 3},
 		{Name: "mysql request, marks", Callers: two, Serves: ByOnce, Stamp: true, Marks: true, Budget: Budget{Lose: 1, Cut: 1, Kill: 1, Purge: 1, Restore: 1}, Faults: 3},
 		{Name: "mysql request, purged", Callers: two, Serves: ByOnce, Stamp: true, Budget: Budget{Lose: 1, Deadlock: 1, Kill: 1, Purge: 1}, Faults: 2},

@@ -127,7 +127,7 @@ func deadlock(cfg *Config, s *State, i int) bool {
 		c.PC = deadlocked
 		return true
 	}
-	if cfg.request() && c.PC > refused && !c.Refusing { // the operation has begun, and only Retries runs it again
+	if cfg.request() && c.PC > refused && !c.Refusing && c.Tries >= cfg.Retries { // the operation has begun, and only Retries runs it again
 		c.fail()
 		return true
 	}

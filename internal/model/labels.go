@@ -64,7 +64,7 @@ var labels = map[Sight]label{
 	Reads: {
 		actions: []string{beginSays, loadSays, "%s rolls back and reads the row again", "%s looks for the row after the deadlock", "%s looks for a proof of what became of its COMMIT"},
 		fits:    beginsWithIt,
-		idle:    at(loaded, unknown, resolving, conflicted, closing, deadlocked),
+		idle:    at(loaded, working, unknown, resolving, conflicted, closing, deadlocked),
 	},
 	ReadLost: {actions: []string{breakOffSays, breakSays, breakReadSays, giveUpSays}, idle: at(unknown, resolving, conflicted, closing)},
 

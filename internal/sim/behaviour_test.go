@@ -44,9 +44,16 @@ var tracedRequests = []tracedKind{
 	{"once: order and decline", "belay_once/r", model.Config{Serves: model.Declined, Stamp: true, Marks: true}},
 }
 
+// tracedFor are those that serve a request by For: under a key of its rows, or under its own.
+var tracedFor = []tracedKind{
+	{"request: order", "belay_once/r", model.Config{Serves: model.ByFor, Retries: 2, Stamp: true}},
+	{"request: order under its own key", "belay_once/r", model.Config{Serves: model.ByFor, Stamp: true}},
+	{"request: order and remember", "belay_once/r", model.Config{Serves: model.ByFor, Retries: 2, Stamp: true, Marks: true}},
+}
+
 // families are what schedules are drawn from: those of one family stay what they are when
 // another one grows.
-var families = map[string][]tracedKind{"rows": tracedWork, "requests": tracedRequests}
+var families = map[string][]tracedKind{"rows": tracedWork, "requests": tracedRequests, "requests by For": tracedFor}
 
 func newTraced(family string, seed uint64) traced {
 	r := rand.New(rand.NewPCG(seed, 5))
@@ -63,6 +70,8 @@ func newTraced(family string, seed uint64) traced {
 	s, key := spec{work: workloadOf(kind.name), key: "k", wait: time.Hour}, "k"
 	if cfg.Serves != model.NoRequest {
 		s.request = request{"r", "a"}
+	}
+	if s.work.keyed {
 		key = s.lock()
 	}
 	if cfg.Refuse = r.IntN(2) == 0; cfg.Refuse {
@@ -182,9 +191,9 @@ func TestTraces(t *testing.T) {
 		}
 		return
 	}
-	counts := map[string]uint64{"rows": 400, "requests": 200}
+	counts := map[string]uint64{"rows": 400, "requests": 200, "requests by For": 200}
 	if os.Getenv(envTime) != "" {
-		counts = map[string]uint64{"rows": 6000, "requests": 3000}
+		counts = map[string]uint64{"rows": 6000, "requests": 3000, "requests by For": 2000}
 	}
 	covered, others, begun, all := model.NewCovered(), make(map[string]int), time.Now(), 0
 	first := cmp.Or(number(envTraces), 1)
@@ -240,6 +249,9 @@ func TestTracesBite(t *testing.T) {
 		{"a refusal keeps what was written", "requests", model.Weakness{KeepRefused: true}},
 		{"a second claim is taken", "requests", model.Weakness{NoUniqueIndex: true}},
 		{"a refused claim is a repeat, whatever was seen", "requests", model.Weakness{JudgeWithoutEvidence: true}},
+		{"the operation of For runs before its claim", "requests by For", model.Weakness{ClaimLast: true}},
+		{"a second claim by For is taken", "requests by For", model.Weakness{NoUniqueIndex: true}},
+		{"a claim of For that is refused is a repeat, whatever was seen", "requests by For", model.Weakness{JudgeWithoutEvidence: true}},
 	} {
 		t.Run(bite.name, func(t *testing.T) { caught(t, bite.family, bite.weak) })
 	}

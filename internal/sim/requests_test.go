@@ -117,10 +117,10 @@ func requests() []*workload {
 	take := func(o *op) guard.Change { return o.account(o.key, -1) }
 	order := func(o *op) guard.Change { return guard.Insert(&Order{No: o.own}) }
 	between := func(o *op) guard.Change { return guard.All(take(o), o.account(o.other(), 1)) }
-	forOne := func(name string, w workload, of func(o *op) guard.Change) *workload {
+	forOne := func(name string, w workload, of func(o *op) guard.Change, more ...guard.Option) *workload {
 		w.name, w.serves, w.sends = name, true, true
 		w.run = func(ctx context.Context, p *process, o *op) error {
-			opts := []guard.Option{guard.For(o.once()), guard.Wait(o.wait)}
+			opts := append([]guard.Option{guard.For(o.once()), guard.Wait(o.wait)}, more...)
 			key := o.key
 			if w.keyed {
 				key = o.lock()
@@ -132,7 +132,7 @@ func requests() []*workload {
 			}
 			return p.guard.Do(ctx, key, func(ctx context.Context, tx *gorm.DB) error {
 				return o.entered(ctx, func() error { return o.with(of(o)).Run(ctx, tx) })
-			}, append(opts, guard.Retries(2))...)
+			}, opts...)
 		}
 		return &w
 	}
@@ -159,6 +159,7 @@ func requests() []*workload {
 	}
 	always := func(*op) bool { return true }
 	first := func(o *op) bool { return o.first }
+	twice, remember := guard.Retries(2), guard.Remember(time.Minute)
 	taking := workload{rows: accounts}
 	named := workload{rows: accounts, named: true}
 	picky, panics := taking, taking
@@ -166,14 +167,16 @@ func requests() []*workload {
 	pickyOnce, panicsOnce := named, named
 	pickyOnce.picky, panicsOnce.panics = true, true
 	return []*workload{
-		forOne("request: take", taking, take),
-		forOne("request: take with a stamp", workload{rows: []string{"purses"}}, func(o *op) guard.Change { return o.purse(o.key, -1) }),
-		forOne("request: order", workload{own: orders}, order),
-		forOne("request: order of all", workload{rows: orders, meets: true}, func(o *op) guard.Change { return guard.Insert(&Order{No: o.key}) }),
-		forOne("request: transfer", workload{rows: accounts, other: accounts}, between),
-		forOne("request: take or refusal", picky, take),
-		forOne("request: panic", panics, take),
-		forOne("request: take under its own key", workload{rows: accounts, keyed: true, named: true}, take),
+		forOne("request: take", taking, take, twice),
+		forOne("request: take with a stamp", workload{rows: []string{"purses"}}, func(o *op) guard.Change { return o.purse(o.key, -1) }, twice),
+		forOne("request: order", workload{own: orders}, order, twice),
+		forOne("request: order of all", workload{rows: orders, meets: true}, func(o *op) guard.Change { return guard.Insert(&Order{No: o.key}) }, twice),
+		forOne("request: transfer", workload{rows: accounts, other: accounts}, between, twice),
+		forOne("request: take or refusal", picky, take, twice),
+		forOne("request: panic", panics, take, twice),
+		forOne("request: take under its own key", workload{rows: accounts, keyed: true, named: true}, take, twice),
+		forOne("request: order under its own key", workload{own: orders, keyed: true}, order),
+		forOne("request: order and remember", workload{own: orders, keyed: true}, order, twice, remember),
 		{name: "request: raw", own: []string{"orders", "labels"}, serves: true, run: raw},
 		onceOne("once: take", named, take, nil),
 		onceOne("once: order", workload{own: orders}, order, nil),

@@ -168,7 +168,7 @@ func (t *tracer) answered(conn string, sql string, affected int64, err error) {
 		t.see(model.Reads, who)
 	case verb == "INSERT", verb == "UPDATE", verb == claims:
 		t.writeAnswered(who, affected, err)
-	case verb == stores && err == nil:
+	case verb == stores && err == nil, verb == works && err == nil && !o.work.answers:
 		t.see(model.Works, who)
 	case verb == works, verb == stores:
 		t.workFailed(who, err)
