@@ -105,6 +105,18 @@ var onceMutants = []mutant{
 		tests: "guard TestRefusalIsStoredAgain",
 	},
 	{
+		name:  "request-runs-again-unasked",
+		loses: "Without Retries an operation runs twice, and what it leaves behind in memory is there twice.",
+		file:  "guard/budget.go",
+		old: `	}
+	return b.work
+}`,
+		new: `	}
+	return max(b.work, b.claim)
+}`,
+		tests: "internal/sim TestTraces",
+	},
+	{
 		name:  "first-caller-gets-its-own-value",
 		loses: "The first answer and its repeats are different.",
 		file:  "guard/once.go",
