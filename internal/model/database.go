@@ -249,7 +249,7 @@ func executeCommit(cfg *Config, s *State, i int) bool {
 	if cfg.Budget.Crash == 0 {
 		s.Disk = s.Row
 	} else {
-		s.Unsafe |= 1 << i
+		s.Unsafe, s.Log[i] = s.Unsafe|1<<i, s.Row
 	}
 	return true
 }
@@ -377,10 +377,16 @@ func giveUp(_ *Config, s *State, i int) bool {
 	return true
 }
 
+// flush leaves out the commits behind that of caller i.
 func flush(_ *Config, s *State, i int) bool {
 	if s.Unsafe&(1<<i) == 0 {
 		return false
 	}
-	s.Disk, s.Unsafe = s.Row, 0
+	s.Disk = s.Log[i]
+	for j := range s.Log {
+		if s.Log[j].Version <= s.Disk.Version {
+			s.Unsafe, s.Log[j] = s.Unsafe&^(1<<j), Row{}
+		}
+	}
 	return true
 }

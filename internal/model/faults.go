@@ -200,7 +200,7 @@ func crash(cfg *Config, s *State, i int) bool {
 		}
 		c.rollback()
 	}
-	s.Row, s.Unsafe = s.Disk, 0
+	s.Row, s.Unsafe, s.Log = s.Disk, 0, [callers]Row{}
 	return true
 }
 

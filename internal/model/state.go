@@ -16,8 +16,9 @@ type State struct {
 	Grants  [callers]Grant
 	Procs   [processes]Process
 	Row     Row
-	Disk    Row   // what a crash of the database leaves of Row
-	Unsafe  uint8 // callers whose commit is in Row and not in Disk
+	Disk    Row          // what a crash of the database leaves of Row
+	Unsafe  uint8        // callers whose commit is in Row and not in Disk
+	Log     [callers]Row // what each of these has left
 	Callers [callers]Caller
 	Left    Budget
 	Faults  uint8
