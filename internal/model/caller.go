@@ -146,7 +146,7 @@ func (s *State) concludeRefused(cfg *Config, i int, gone bool) {
 	}
 	switch c.Found.Verdict {
 	case saysOverlap, saysLost:
-		c.Pending, c.Res = c.Found.Verdict, intercepted
+		c.Pending, c.Res, c.Scatters = c.Found.Verdict, intercepted, false
 		if gone && cfg.Weak.TwoEvents {
 			c.Events++
 		}

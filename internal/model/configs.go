@@ -67,6 +67,7 @@ func Configs() []*Config {
 
 		{Name: "mysql update, stamp, crew", Long: true, Callers: three, Crew: true, Update: true, Row: 1, Stamp: true, Budget: Budget{Lose: 1, Cut: 1, Deadlock: 1, Kill: 1, Fail: 1}, Faults: 2},
 		{Name: "postgres update, crew", Long: true, Callers: three, Crew: true, Postgres: true, Update: true, Row: 1, Budget: Budget{Lose: 1, Mute: 1, Cut: 1}, Faults: 2},
+		{Name: "postgres update, crew, broken", Callers: three, Crew: true, Postgres: true, Update: true, Row: 1, Budget: Budget{Cut: 1}},
 		{Name: "mysql update, crew", Callers: three, Crew: true, Update: true, Row: 1, Budget: Budget{Lose: 1, Fail: 1}},
 		{Name: "mysql insert, crew of twins", Callers: three, Crew: true, Budget: Budget{Lose: 1, Deadlock: 1, Kill: 1}, Faults: 1},
 

@@ -10,7 +10,20 @@ var crewActions = []action{
 	{aboard, "%s makes its change", makeChange},
 	{aboard, "the change of %s fails", failChange},
 	{aboard, "the turn of %s does not come in time", missTurn},
+	{aboard, "the turn of %s lasts for too long, and it runs alone", overrun},
+	{loaded, "%s finds its row as its crew begins, which falls apart", findTwin},
+	{granted, "the connection of %s breaks before its first read is answered", breakRead},
 	{aboard, "%s inserts the row of another of its crew, and runs alone", leaveTwin},
+}
+
+// breakRead is a transaction that has begun, and has no snapshot yet: on PostgreSQL. Only to a crew is
+// it another thing than one that has not begun.
+func breakRead(cfg *Config, s *State, i int) bool {
+	if !cfg.Crew || !cfg.Postgres || !breakBegin(cfg, s, i) {
+		return false
+	}
+	s.Callers[i].Snap = read(s.Row.Version)
+	return true
 }
 
 // gathers reports whether caller i has yet to close its crew.
@@ -37,6 +50,7 @@ func (s *State) gather(cfg *Config, i int) (some bool) {
 			c.PC, c.Leader, some = aboard, owner(i), true
 		}
 	}
+	s.Callers[i].Shares = s.Callers[i].Shares || some
 	return some
 }
 
@@ -67,12 +81,22 @@ func failChange(cfg *Config, s *State, j int) bool {
 	return true
 }
 
-// missTurn gives a member back to the line.
+// missTurn gives a member back to the line, which it leads then.
 func missTurn(cfg *Config, s *State, j int) bool {
-	if s.turn(j) == nil {
+	if s.turn(j) == nil || !cfg.Update {
 		return false
 	}
-	s.backInLine(cfg, j)
+	s.Callers[j].begin(false)
+	return true
+}
+
+// overrun is a change that is undone.
+func overrun(cfg *Config, s *State, j int) bool {
+	leader := &s.Callers[max(s.Callers[j].Leader, 1)-1]
+	if s.Callers[j].Made || !cfg.Update || leader.PC != loaded && leader.PC != closing {
+		return false
+	}
+	s.Callers[j].begin(true)
 	return true
 }
 
@@ -80,22 +104,25 @@ func leaveTwin(cfg *Config, s *State, j int) bool {
 	if s.turn(j) == nil || cfg.Update || cfg.Weak.TwinJoins {
 		return false
 	}
-	s.runAlone(cfg, j)
+	s.Callers[j].begin(true)
 	return true
 }
 
-// runAlone has a member acquire the lock for itself.
-func (s *State) runAlone(cfg *Config, j int) {
-	s.Callers[j].Apart = true
-	s.backInLine(cfg, j)
+// findTwin is a crew whose row is there when its transaction begins.
+func findTwin(cfg *Config, s *State, i int) bool {
+	c := &s.Callers[i]
+	if !c.Shares || cfg.Update || c.Snap <= 1 {
+		return false
+	}
+	c.rollback()
+	c.fail()
+	return true
 }
 
-func (s *State) backInLine(cfg *Config, j int) {
-	c, p := &s.Callers[j], s.proc(cfg, j)
-	c.Leader, c.Made, c.Failed = 0, false, false
-	if c.PC = queued; p.Head == 0 {
-		p.Head, c.PC = owner(j), asking
-	}
+// begin has a caller acquire the lock for itself, or for the next crew. What the run of its crew
+// has left of a leader is a session that the database has yet to roll back.
+func (c *Caller) begin(apart bool) {
+	*c = Caller{Tx: c.Tx, Wrote: c.Wrote, Apart: apart}
 }
 
 // members are those who are in caller i's crew now.
@@ -151,12 +178,19 @@ func (s *State) counted(cfg *Config, i int) uint8 {
 	return n
 }
 
-// scatters is crew.apart: what has ended the transaction may be the fault of one member.
+// scatters is crew.apart: what has ended the transaction may be the fault of one member, unless it
+// had not begun. A refused insert is of one of them.
 func (s *State) scatters(cfg *Config, i int) bool {
-	return cfg.Crew && s.Callers[i].Ended == rolledBack && !s.lapsed(cfg, i)
+	switch c := &s.Callers[i]; c.Ended {
+	case rolledBack:
+		return cfg.Crew && c.Snap != 0 && !s.lapsed(cfg, i)
+	case refusedWrite:
+		return c.Shares && !cfg.Update
+	}
+	return false
 }
 
-// deliver has the members of those who are about to return do so, too, or run alone.
+// deliver has the members of those who are about to return do so, too, or all of the crew run alone.
 func (s *State) deliver(cfg *Config) {
 	if !cfg.Crew {
 		return
@@ -169,7 +203,7 @@ func (s *State) deliver(cfg *Config) {
 		for _, j := range s.members(i) {
 			m := &s.Callers[j]
 			if leader.Scatters {
-				s.runAlone(cfg, j)
+				m.begin(true)
 				continue
 			}
 			m.PC, m.Res, m.Snap = returning, leader.Res, leader.Snap
@@ -179,6 +213,9 @@ func (s *State) deliver(cfg *Config) {
 			case leader.PC == written:
 				m.Res = done
 			}
+		}
+		if leader.Scatters && leader.Shares {
+			leader.begin(true)
 		}
 	}
 }

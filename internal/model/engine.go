@@ -20,6 +20,7 @@ var engineActions = []action{
 	{anywhere, "the deadline of the abandoned lock of %s passes", passAbandoned},
 	{anywhere, "the lock of %s expires", expire},
 	{closing, "%s gives the lock back", giveBack},
+	{closing, "%s gives the lock back, as it has been handed over before", giveBackTwice},
 	{freeing, "the engine takes the lock back from %s", takeBack},
 	{freeing, "%s gives the lock back, and the request is lost", giveBackUnsent},
 	{freeing, "%s gives the lock back, and the answer is lost", giveBackUnheard},
@@ -27,7 +28,7 @@ var engineActions = []action{
 
 func ask(cfg *Config, s *State, i int) bool {
 	c := &s.Callers[i]
-	if cfg.Refuse && s.proc(cfg, i).Head != 0 {
+	if cfg.Refuse && s.proc(cfg, i).Head != 0 || c.Tx != noTx {
 		return false
 	}
 	s.enter(cfg, i)
@@ -64,7 +65,7 @@ func beBusyHere(cfg *Config, s *State, i int) bool {
 }
 
 func acquire(cfg *Config, s *State, i int) bool {
-	if s.Holder != 0 && !cfg.Weak.GrantTwice || s.Node != up || s.proc(cfg, i).Out || s.marked(cfg, i) {
+	if s.Holder != 0 && !cfg.Weak.GrantTwice || s.Node != up || s.proc(cfg, i).Out || s.marked(cfg, i) || s.uses(i) {
 		return false
 	}
 	s.Holder = owner(i)
@@ -96,7 +97,7 @@ func (s *State) lease(i int, owner uint8) {
 }
 
 func acquireUnheard(cfg *Config, s *State, i int) bool {
-	if s.Holder != 0 || s.Node != up || s.proc(cfg, i).Out || s.marked(cfg, i) || !s.spend(cfg, &s.Left.Mute) {
+	if s.Holder != 0 || s.Node != up || s.proc(cfg, i).Out || s.marked(cfg, i) || s.uses(i) || !s.spend(cfg, &s.Left.Mute) {
 		return false
 	}
 	s.Holder = owner(i)
@@ -107,7 +108,7 @@ func acquireUnheard(cfg *Config, s *State, i int) bool {
 }
 
 func acquireHeldUp(cfg *Config, s *State, i int) bool {
-	if !s.spend(cfg, &s.Left.Late) {
+	if s.uses(i) || !s.spend(cfg, &s.Left.Late) {
 		return false
 	}
 	s.Grants[i] = Grant{State: orphaned, Late: true}
@@ -118,7 +119,7 @@ func acquireHeldUp(cfg *Config, s *State, i int) bool {
 
 // runShort is the end of a caller's own time, which says nothing of the engine.
 func runShort(cfg *Config, s *State, i int) bool {
-	if s.Node != up || !s.spend(cfg, &s.Left.Short) {
+	if s.Node != up || s.uses(i) || !s.spend(cfg, &s.Left.Short) {
 		return false
 	}
 	s.Grants[i] = Grant{State: orphaned, Late: true}
@@ -275,7 +276,7 @@ func giveBack(cfg *Config, s *State, i int) bool {
 		s.leave(cfg, i)
 	case j >= 0 && !s.marks(cfg, i) && !s.marks(cfg, j):
 		s.proc(cfg, i).Head = owner(j)
-		c.PC, c.Handed = returning, true
+		c.PC, c.Handed, g.Twice = returning, true, true
 		s.lease(j, c.Grant)
 	default:
 		c.Scatters, c.PC, g.State = scatters, freeing, ended
@@ -283,6 +284,16 @@ func giveBack(cfg *Config, s *State, i int) bool {
 	}
 	c.Scatters = scatters
 	s.conclude(cfg, i, gone)
+	return true
+}
+
+// giveBackTwice is the end of the short while in which a lock is handed over more than once.
+func giveBackTwice(cfg *Config, s *State, i int) bool {
+	c, g := &s.Callers[i], s.grant(i)
+	if !g.Twice || g.State != held || g.Past || s.heir(cfg, i) < 0 {
+		return false
+	}
+	c.Scatters, c.PC, g.State = s.scatters(cfg, i), freeing, ended
 	return true
 }
 

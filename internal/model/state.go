@@ -45,6 +45,7 @@ type Grant struct {
 	Shut  bool  // after ErrUnknown: nobody of the process may have the key
 	Late  bool  // its acquire may still be executed
 	Local bool  // a place in the local queue; the engine knows nothing of it
+	Twice bool  // a second caller has it already, to whom it was handed over
 }
 
 type grantState uint8
@@ -104,6 +105,7 @@ type Caller struct {
 	Leader   uint8 // of the crew that it is in, from 1
 	Crew     uint8 // those whose changes it commits with its own, a bit each
 	Closed   bool  // nobody joins its crew any more
+	Shares   bool  // others have joined it
 	Made     bool  // its change was made, or has failed
 	Failed   bool  // that change has failed
 	Apart    bool  // it shares no transaction any more
@@ -317,12 +319,16 @@ func (c *Caller) forget() {
 	}
 }
 
+// uses reports whether somebody has the grant of caller i, or reports what has become of it.
+func (s *State) uses(i int) bool {
+	return s.any(owner(i), (*Caller).holds) || s.any(owner(i), func(c *Caller) bool { return c.PC == reporting })
+}
+
 // forgetGrants clears what is left of grants that nobody has and the engine knows nothing of.
 func (s *State) forgetGrants() {
 	for i := range s.Grants {
 		g := &s.Grants[i]
-		used := s.any(owner(i), (*Caller).holds) || s.any(owner(i), func(c *Caller) bool { return c.PC == reporting })
-		if used || s.Holder == owner(i) || g.Late || g.State == abandoned {
+		if s.uses(i) || s.Holder == owner(i) || g.Late || g.State == abandoned {
 			continue
 		}
 		*g = Grant{State: g.State}
