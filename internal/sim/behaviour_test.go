@@ -51,13 +51,22 @@ var tracedFor = []tracedKind{
 	{"request: order and remember", "belay_once/r", model.Config{Serves: model.ByFor, Retries: 2, Stamp: true, Marks: true}},
 }
 
-// families are what schedules are drawn from: those of one family stay what they are when
-// another one grows.
-var families = map[string][]tracedKind{"rows": tracedWork, "requests": tracedRequests, "requests by For": tracedFor}
+// A family is what schedules are drawn from, and how many: in ordinary tests, and in `make sim`. Those of
+// one family stay what they are when another one grows.
+type family struct {
+	kinds      []tracedKind
+	some, most uint64
+}
+
+var families = map[string]family{
+	"rows":            {tracedWork, 400, 6000},
+	"requests":        {tracedRequests, 200, 3000},
+	"requests by For": {tracedFor, 200, 1500},
+}
 
 func newTraced(family string, seed uint64) traced {
 	r := rand.New(rand.NewPCG(seed, 5))
-	kinds := families[family]
+	kinds := families[family].kinds
 	kind := kinds[r.IntN(len(kinds))]
 	cfg := kind.cfg
 	p := plan{seed: seed, faults: 1 + r.IntN(5), server: simdb.MariaDB, dialect: "mysql"}
@@ -107,10 +116,12 @@ func (n *narrow) next(w *world, calls []*call) choice {
 	}
 	for {
 		budget := n.budget
-		if c := n.dice.next(w, calls); n.has(c, calls) {
+		c := n.dice.next(w, calls)
+		if n.has(c, calls) {
 			return n.adapt(w, c)
 		}
 		n.budget = budget
+		n.tracer.omitted[c.do.String()]++
 	}
 }
 
@@ -191,44 +202,69 @@ func TestTraces(t *testing.T) {
 		}
 		return
 	}
-	counts := map[string]uint64{"rows": 400, "requests": 200, "requests by For": 200}
-	if os.Getenv(envTime) != "" {
-		counts = map[string]uint64{"rows": 6000, "requests": 3000, "requests by For": 2000}
+	all := followed{Covered: model.NewCovered(), others: make(map[string]int), omitted: make(map[string]int), begun: time.Now()}
+	for _, name := range slices.Sorted(maps.Keys(families)) {
+		all.family(t, name)
 	}
-	covered, others, begun, all := model.NewCovered(), make(map[string]int), time.Now(), 0
-	first := cmp.Or(number(envTraces), 1)
-	for family, count := range counts {
-		for seed := first; seed < first+count; seed++ {
-			tr, r := follow(t, newTraced(family, seed), model.Weakness{})
-			if tr.err != nil || len(r.problems) > 0 {
-				t.Fatalf("%s, seed %d: %v\n%s\n%s\n%s\nagain: make sim SEED=%d", family, seed, tr.err, strings.Join(r.problems, "\n"), r.plan, r.text(), seed)
-			}
-			all++
-			covered.Add(tr.trace.Covered)
-			for what, times := range tr.others {
-				others[what] += times
-			}
-		}
-	}
-	reportCovered(t, covered, others)
-	t.Logf("%d schedules are behaviours of the model, %.0f a second", all, float64(all)/time.Since(begun).Seconds())
+	all.report(t)
 }
 
-// reportCovered says what of the model no schedule has shown, and what the schedules showed of
-// which the model knows nothing.
-func reportCovered(t *testing.T, covered model.Covered, others map[string]int) {
+// followed is what schedules have shown that were followed.
+type followed struct {
+	model.Covered
+	others, omitted map[string]int // as those of a tracer
+	begun           time.Time
+	counts          []string
+	n               uint64
+}
+
+// family follows the schedules of one family.
+func (f *followed) family(t *testing.T, name string) {
 	t.Helper()
-	missed, blind := covered.Never()
+	first, count := cmp.Or(number(envTraces), 1), families[name].some
+	if os.Getenv(envTime) != "" {
+		count = families[name].most
+	}
+	for seed := first; seed < first+count; seed++ {
+		tr, r := follow(t, newTraced(name, seed), model.Weakness{})
+		if tr.err != nil || len(r.problems) > 0 {
+			t.Fatalf("%s, seed %d: %v\n%s\n%s\n%s\nagain: make sim SEED=%d", name, seed, tr.err, strings.Join(r.problems, "\n"), r.plan, r.text(), seed)
+		}
+		f.add(tr)
+	}
+	f.n += count
+	f.counts = append(f.counts, fmt.Sprintf("%d of %s", count, name))
+}
+
+func (f *followed) add(tr *tracer) {
+	f.Add(tr.trace.Covered)
+	for what, times := range tr.others {
+		f.others[what] += times
+	}
+	for what, times := range tr.omitted {
+		f.omitted[what] += times
+	}
+}
+
+// report says what of the model no schedule has shown, what the schedules showed of which the model
+// knows nothing, and what was not done to them, as the model lacks it.
+func (f *followed) report(t *testing.T) {
+	t.Helper()
+	missed, blind := f.Never()
 	for _, says := range missed {
 		t.Logf("   never   action: %s", says)
 	}
 	t.Logf("%8d actions of the model have no sight yet: %s", len(blind), strings.Join(blind, "; "))
-	for _, what := range slices.Sorted(maps.Keys(covered.Idle)) {
-		t.Logf("%8d x no action: %s", covered.Idle[what], what)
+	for _, what := range slices.Sorted(maps.Keys(f.Idle)) {
+		t.Logf("%8d x no action: %s", f.Idle[what], what)
 	}
-	for _, what := range slices.Sorted(maps.Keys(others)) {
-		t.Logf("%8d x no sight: %s", others[what], what)
+	for _, what := range slices.Sorted(maps.Keys(f.others)) {
+		t.Logf("%8d x no sight: %s", f.others[what], what)
 	}
+	for _, what := range slices.Sorted(maps.Keys(f.omitted)) {
+		t.Logf("%8d x left out of traces: %s", f.omitted[what], what)
+	}
+	t.Logf("%d schedules are behaviours of the model, %.0f a second: %s", f.n, float64(f.n)/time.Since(f.begun).Seconds(), strings.Join(f.counts, ", "))
 }
 
 // TestTracesBite follows schedules through models with a weakness: the code must be caught at

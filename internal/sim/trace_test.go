@@ -34,12 +34,13 @@ type tracer struct {
 	unsure    map[int]bool         // callers whose COMMIT was not answered, until they return
 	rested    bool                 // nothing was seen since the servers were looked at
 	others    map[string]int       // statements that stand for nothing in the model
+	omitted   map[string]int       // choices of the dice that the model lacks
 }
 
 func newTracer(w *world, p traced) *tracer {
 	return &tracer{
 		w: w, trace: model.NewTrace(p.cfg), row: p.row, key: p.key, readers: make(map[string]bool), deadlines: make(map[string]time.Time),
-		conns: make(map[string]*op), broken: make(map[string]bool), commits: make(map[string]bool), judging: make(map[int]bool), unsure: make(map[int]bool), others: make(map[string]int),
+		conns: make(map[string]*op), broken: make(map[string]bool), commits: make(map[string]bool), judging: make(map[int]bool), unsure: make(map[int]bool), others: make(map[string]int), omitted: make(map[string]int),
 	}
 }
 
