@@ -11,28 +11,34 @@ type label struct {
 
 // What some actions say that are seen, or not, depending on what they lead to.
 const (
-	queueSays     = "%s wants the lock"
-	giveBackSays  = "%s gives the lock back"
-	takeBackSays  = "the engine takes the lock back from %s"
-	reclaimSays   = "%s meets a lock of its own process that nobody uses, which is released"
-	beginSays     = "%s begins its transaction"
-	breakSays     = "the connection of %s breaks before its BEGIN is answered"
-	loadSays      = "%s loads the row"
-	sendSays      = "%s sends its write"
-	answerSays    = "the database answers the write of %s"
-	breakOffSays  = "the connection of %s breaks"
-	commitSays    = "%s sends COMMIT"
-	executeSays   = "the database executes the COMMIT of %s"
-	giveUpSays    = "%s gives up to find out what became of its COMMIT"
-	findSays      = "%s asks who has the lock"
-	doubtSays     = "%s asks whether it still has the lock"
-	abandonSays   = "%s asks who has the lock, and leaves the lock to expire"
-	breakReadSays = "the connection of %s breaks as it reads the claim"
-	markedSays    = "%s reads the claim, as there is a mark"
-	workSays      = "%s runs the operation and stores its answer"
+	queueSays      = "%s wants the lock"
+	giveBackSays   = "%s gives the lock back"
+	takeBackSays   = "the engine takes the lock back from %s"
+	reclaimSays    = "%s meets a lock of its own process that nobody uses, which is released"
+	beginSays      = "%s begins its transaction"
+	breakSays      = "the connection of %s breaks before its BEGIN is answered"
+	loadSays       = "%s loads the row"
+	sendSays       = "%s sends its write"
+	answerSays     = "the database answers the write of %s"
+	breakOffSays   = "the connection of %s breaks"
+	commitSays     = "%s sends COMMIT"
+	executeSays    = "the database executes the COMMIT of %s"
+	giveUpSays     = "%s gives up to find out what became of its COMMIT"
+	findSays       = "%s asks who has the lock"
+	doubtSays      = "%s asks whether it still has the lock"
+	abandonSays    = "%s asks who has the lock, and leaves the lock to expire"
+	breakReadSays  = "the connection of %s breaks as it reads the claim"
+	markedSays     = "%s reads the claim, as there is a mark"
+	breakFirstSays = "the connection of %s breaks before its first read is answered"
+	overrunSays    = "the turn of %s lasts for too long, and it runs alone"
+	missSays       = "the turn of %s does not come in time"
+	twinSays       = "%s inserts the row of another of its crew, and runs alone"
+	workSays       = "%s runs the operation and stores its answer"
 )
 
 var labels = map[Sight]label{
+	Overruns:     {actions: []string{overrunSays}, idle: notAboard},
+	Parts:        {actions: []string{missSays, twinSays}, idle: at(idle, queued, asking)},
 	Queues:       {actions: []string{queueSays, "%s wants the lock, which another caller of its process has: ErrBusy"}, idle: at(idle, queued, asking)},
 	Granted:      {actions: []string{"the engine grants the lock to %s"}},
 	Held:         {actions: []string{"%s is refused: ErrBusy"}, idle: asksAgain},
@@ -47,7 +53,7 @@ var labels = map[Sight]label{
 	Expired:     {actions: []string{"the lock of %s expires"}},
 	LockLost:    {actions: []string{"the lock of %s is lost: its node fails before a replica has it"}},
 
-	SendsRelease:   {actions: []string{giveBackSays}, fits: to(freeing), idle: at(asking)}, // of a lock that it meets
+	SendsRelease:   {actions: []string{giveBackSays, "%s gives the lock back, as it has been handed over before"}, fits: to(freeing), idle: at(asking)}, // of a lock that it meets
 	Released:       {actions: []string{takeBackSays, reclaimSays}, fits: releasesOwn},
 	ReleasedGone:   {actions: []string{takeBackSays}, fits: releasesNone, idle: at(asking)},
 	ReleaseUnheard: {actions: []string{"%s gives the lock back, and the answer is lost"}},
@@ -60,13 +66,13 @@ var labels = map[Sight]label{
 	InspectUnheard: {actions: []string{"%s asks who has the lock, and gets no answer", "%s asks whether it still has the lock, and gets no answer", "%s asks who has the lock, gets no answer, and leaves the lock to expire"}},
 
 	Begins:    {actions: []string{beginSays}},
-	BeginLost: {actions: []string{"the database falls silent, and does not answer the BEGIN of %s", breakSays, breakReadSays}, idle: at(granted, marked, refused, unknown, resolving, conflicted, closing)},
+	BeginLost: {actions: []string{"the database falls silent, and does not answer the BEGIN of %s", breakSays, breakFirstSays, breakReadSays}, idle: at(granted, marked, refused, unknown, resolving, conflicted, closing)},
 	Reads: {
 		actions: []string{beginSays, loadSays, "%s rolls back and reads the row again", "%s looks for the row after the deadlock", "%s looks for a proof of what became of its COMMIT"},
 		fits:    beginsWithIt,
 		idle:    at(loaded, working, unknown, resolving, conflicted, closing, deadlocked),
 	},
-	ReadLost: {actions: []string{breakOffSays, breakSays, breakReadSays, giveUpSays}, idle: at(unknown, resolving, conflicted, closing)},
+	ReadLost: {actions: []string{breakOffSays, breakSays, breakFirstSays, breakReadSays, giveUpSays}, idle: at(unknown, resolving, conflicted, closing)},
 
 	SendsWrite:   {actions: []string{sendSays}, fits: to(writing), idle: claimsAgain},
 	Writes:       {actions: []string{answerSays}, fits: to(written, working)},
@@ -87,6 +93,7 @@ var labels = map[Sight]label{
 	Marked:     {actions: []string{"%s finds a mark that the request is done"}},
 	ReadsClaim: {actions: []string{markedSays}, idle: at(closing)}, // of one that was in the way
 	ClaimTaken: {actions: []string{"%s waits no longer for the transaction that has the claim"}, idle: awaitsClaim},
+	Changes:    {actions: []string{"%s makes its change"}, idle: changesOwn},
 	Enters:     {idle: enters},
 	Works:      {actions: []string{workSays}, fits: to(written)},
 	WorkLeft:   {actions: []string{workSays}, fits: to(closing)},
@@ -115,9 +122,12 @@ var unseen = map[string]hidden{
 	loadSays:                                                           func(cfg *Config, before, _ *State, i int) bool { return !cfg.Update || before.useless(i) },
 	doubtSays:                                                          func(_ *Config, before, _ *State, i int) bool { return before.useless(i) },
 	abandonSays:                                                        func(_ *Config, before, _ *State, i int) bool { return before.useless(i) },
-	"the mark expires":                                                 unnoticed,
-	workSays:                                                           func(_ *Config, _, after *State, i int) bool { return after.Callers[i].PC != written }, // a refusal, or its lease has ended
-	giveBackSays:                                                       func(_ *Config, _, after *State, i int) bool { return after.Callers[i].PC != freeing },
+	"%s finds its row as its crew begins, which falls apart": unnoticed,
+	"%s closes its crew": unnoticed,
+	twinSays:             unnoticed,
+	"the mark expires":   unnoticed,
+	workSays:             func(_ *Config, _, after *State, i int) bool { return after.Callers[i].PC != written }, // a refusal, or its lease has ended
+	giveBackSays:         func(_ *Config, _, after *State, i int) bool { return after.Callers[i].PC != freeing },
 }
 
 func unnoticed(*Config, *State, *State, int) bool { return true }
@@ -192,8 +202,8 @@ func durable(_ *Config, x Seen, s *State) bool { return s.Unsafe&(1<<x.Who) == 0
 
 func resting(cfg *Config, x Seen, s *State) bool { return !s.atWork(cfg, x.Who) }
 
-func hasVerdict(_ *Config, x Seen, before, _ *State) bool {
-	return verdictNames[before.Callers[x.Who].Pending] == x.Says
+func hasVerdict(cfg *Config, x Seen, before, _ *State) bool {
+	return verdictNames[before.Callers[x.Who].Pending] == x.Says && int(before.counted(cfg, x.Who)) == x.Count
 }
 
 // hasReturned: a caller does not learn which caller of its process has refused it. A repeat
@@ -225,6 +235,19 @@ func claimsAgain(cfg *Config, x Seen, s *State) bool {
 // awaitsClaim: a claim is in the way, and the caller has time to wait for it again.
 func awaitsClaim(cfg *Config, x Seen, s *State) bool {
 	return claimsAgain(cfg, x, s) && s.locked(x.Who)
+}
+
+// notAboard: it has no part in the transaction of another.
+func notAboard(_ *Config, x Seen, s *State) bool { return s.Callers[x.Who].PC != aboard }
+
+// changesOwn: it leads, or runs alone, or has missed the end of its turn. It does not know of a crash of
+// the database since its begin, nor do its members.
+func changesOwn(_ *Config, x Seen, s *State) bool {
+	c := &s.Callers[x.Who]
+	if c.PC == aboard {
+		return s.Callers[c.Leader-1].PC == closing
+	}
+	return c.PC == loaded || c.PC == closing || c.PC == idle && c.Apart
 }
 
 // enters: the operation of a request begins behind its claim, and does not run to store a refusal.

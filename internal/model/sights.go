@@ -8,6 +8,8 @@ type Sight string
 
 // The sights. Those of a lock name the caller who asked for it, whoever has it now.
 const (
+	Overruns       Sight = "is at its change while its crew goes on"
+	Parts          Sight = "acquires the lock for itself"
 	Queues         Sight = "is about to wait for the lock"
 	Granted        Sight = "is granted the lock"
 	Held           Sight = "finds the lock held"
@@ -51,6 +53,7 @@ const (
 	Marked         Sight = "finds a mark that its request is done"
 	ReadsClaim     Sight = "reads the claim of its request"
 	ClaimTaken     Sight = "waits in vain for the end of the transaction that has its claim"
+	Changes        Sight = "makes its change"
 	Enters         Sight = "begins its operation"
 	Works          Sight = "has stored its answer"
 	WorkLeft       Sight = "cancels a statement of its operation"
@@ -69,6 +72,7 @@ type Seen struct {
 	Says    string // the verdict of an event, what a Do returns, or who has the lock
 	Holder  int    // of Rests: who asked for the lock that the engine has, -1 for nobody
 	Version int    // of Rests: that of the row
+	Count   int    // of an event: for how many callers it stands
 	Effects int    // of Rests: how often the operation of the request has taken effect
 	Marked  bool   // of Rests: whether the engine has a mark
 }

@@ -51,6 +51,14 @@ var tracedFor = []tracedKind{
 	{"request: order and remember", "belay_once/r", model.Config{Serves: model.ByFor, Retries: 2, Stamp: true, Marks: true}},
 }
 
+// tracedCrews are those of callers who may share a transaction.
+var tracedCrews = []tracedKind{
+	{"combined take", "accounts/1", model.Config{Crew: true, Update: true, Row: 1}},
+	{"combined take with a stamp", "purses/1", model.Config{Crew: true, Update: true, Row: 1, Stamp: true}},
+	{"slow combined take", "accounts/1", model.Config{Crew: true, Update: true, Row: 1}},
+	{"combined insert", "orders/k", model.Config{Crew: true, Keyed: true}},
+}
+
 // A family is what schedules are drawn from, and how many: in ordinary tests, and in `make sim`. Those of
 // one family stay what they are when another one grows.
 type family struct {
@@ -62,6 +70,7 @@ var families = map[string]family{
 	"rows":            {tracedWork, 400, 6000},
 	"requests":        {tracedRequests, 200, 3000},
 	"requests by For": {tracedFor, 200, 1500},
+	"crews":           {tracedCrews, 200, 2000},
 }
 
 func newTraced(family string, seed uint64) traced {
@@ -83,12 +92,12 @@ func newTraced(family string, seed uint64) traced {
 	if s.work.keyed {
 		key = s.lock()
 	}
-	if cfg.Refuse = r.IntN(2) == 0; cfg.Refuse {
+	if cfg.Refuse = r.IntN(2) == 0 && !cfg.Crew; cfg.Refuse { // nobody shares a transaction who does not wait
 		s.wait = 0
 	}
 	cfg.Callers = [3]uint8{0, 1, 9} // 9 is no process
 	p.work = [][][]spec{{{s}}, {{s}}}
-	if r.IntN(2) == 0 {
+	if r.IntN(2) == 0 || cfg.Crew {
 		cfg.Callers[2] = 0
 		p.work[0] = append(p.work[0], []spec{s})
 	}
@@ -150,7 +159,7 @@ func (n *narrow) has(c choice, calls []*call) bool {
 		return len(n.tracer.judging)+len(n.tracer.unsure) == 0
 	case wait:
 		acquires := slices.ContainsFunc(calls, func(x *call) bool { return strings.HasPrefix(x.text, "ACQUIRE") })
-		if n.cfg.Serves != model.NoRequest && !n.cfg.Refuse && len(n.work[0]) > 1 && c.forTime > ttl { // the next of the queue begins to acquire
+		if (n.cfg.Serves != model.NoRequest || n.cfg.Crew) && !n.cfg.Refuse && len(n.work[0]) > 1 && c.forTime > ttl { // the next of the queue begins to acquire
 			return false
 		}
 		return c.forTime == 0 || len(n.tracer.judging) == 0 && (n.cfg.Refuse || !acquires) && !slices.ContainsFunc(calls, n.reclaims)
@@ -285,6 +294,10 @@ func TestTracesBite(t *testing.T) {
 		{"a refusal keeps what was written", "requests", model.Weakness{KeepRefused: true}},
 		{"a second claim is taken", "requests", model.Weakness{NoUniqueIndex: true}},
 		{"a refused claim is a repeat, whatever was seen", "requests", model.Weakness{JudgeWithoutEvidence: true}},
+		{"a crew raises the version by one", "crews", model.Weakness{OneVersion: true}},
+		{"the event of a crew counts one", "crews", model.Weakness{CountOne: true}},
+		{"a twin joins its crew", "crews", model.Weakness{TwinJoins: true}},
+		{"members are answered before the COMMIT", "crews", model.Weakness{AnswerBeforeCommit: true}},
 		{"the operation of For runs before its claim", "requests by For", model.Weakness{ClaimLast: true}},
 		{"a second claim by For is taken", "requests by For", model.Weakness{NoUniqueIndex: true}},
 		{"a claim of For that is refused is a repeat, whatever was seen", "requests by For", model.Weakness{JudgeWithoutEvidence: true}},

@@ -116,6 +116,18 @@ func (g *gate) calls() []*call {
 	return slices.Clone(g.waiting)
 }
 
+// thinking are the operations of p whose changes go on.
+func (g *gate) thinking(p *process) (all []*op) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, c := range g.waiting {
+		if c.process == p && c.text == think {
+			all = append(all, c.op)
+		}
+	}
+	return all
+}
+
 // decide lets c go on.
 func (g *gate) decide(c *call, f fate) {
 	g.mu.Lock()

@@ -225,6 +225,9 @@ func (o *op) touch(left *int, names *string, by int) error {
 	if o.work.panics && o.first {
 		panic(errPanic)
 	}
+	if o.process != nil && o.work.combines {
+		o.process.w.gate.trace.changes(o)
+	}
 	*left += by
 	*names += o.name + " "
 	return nil

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/belaygo/belay/internal/model"
 	"github.com/belaygo/belay/lock/lockengine"
@@ -55,10 +56,20 @@ func (t *tracer) renewed(c *call, do action) {
 	}
 }
 
+// superseded reports whether a lock is not the last that its caller has asked for. The model has
+// one for each.
+func (t *tracer) superseded(owner string) bool {
+	i := t.callerOf(owner)
+	return i >= 0 && slices.ContainsFunc(t.w.history.ops, func(o *op) bool { return o.caller() == i && o.owners[len(o.owners)-1] != owner })
+}
+
 func (t *tracer) released(c *call, do action) {
 	of, gone := t.callerOf(c.asks[0].Owner), errors.Is(c.err, lockengine.ErrNotHeld)
 	what := model.Released
 	switch {
+	case c.op == nil && gone && t.superseded(c.asks[0].Owner):
+		t.others["RELEASE of a lock that its caller has got again"]++
+		return
 	case c.op == nil && do != run && (do == cut || gone):
 		what = model.OrphanUnheard
 	case c.op == nil && gone:

@@ -106,7 +106,12 @@ func (t *tracer) arrived(c *call) {
 	if c.op == nil || t.broken[c.conn] || t.readers[c.conn] {
 		return
 	}
+	t.overruns(c)
 	switch verbOf(c) {
+	case queue:
+		if c.op.work.combines {
+			t.see(model.Parts, c.op.caller())
+		}
 	case "RELEASE":
 		t.see(model.SendsRelease, c.op.caller())
 	case "INSERT", "UPDATE", claims:
@@ -114,6 +119,19 @@ func (t *tracer) arrived(c *call) {
 	case "COMMIT":
 		t.commits[c.conn] = true
 		t.see(model.SendsCommit, c.op.caller())
+	}
+}
+
+// overruns takes in that callers are at their changes while their crew goes on, which shows in the next
+// call of another of their process.
+func (t *tracer) overruns(c *call) {
+	if !c.op.work.slow || c.text == queue || c.text == think {
+		return
+	}
+	for _, other := range t.w.gate.thinking(c.process) {
+		if other != c.op {
+			t.see(model.Overruns, other.caller())
+		}
 	}
 }
 
@@ -221,6 +239,16 @@ func (t *tracer) crashed() {
 	}
 }
 
+// changes takes in that a caller makes its change, perhaps in the transaction of another one.
+func (t *tracer) changes(o *op) {
+	if t == nil || t.w.gate.isDead(o.process) {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.see(model.Changes, o.caller())
+}
+
 func (t *tracer) published(o *op, ev notify.Event) {
 	if t == nil || o == nil {
 		return
@@ -231,7 +259,7 @@ func (t *tracer) published(o *op, ev notify.Event) {
 		t.others["event: unavailable"]++
 		return
 	}
-	t.take(model.Seen{What: model.Publishes, Who: o.caller(), Says: strings.ReplaceAll(string(ev.Verdict), "_", " ")})
+	t.take(model.Seen{What: model.Publishes, Who: o.caller(), Count: ev.Count, Says: strings.ReplaceAll(string(ev.Verdict), "_", " ")})
 }
 
 func (t *tracer) returned(o *op) {
