@@ -215,6 +215,16 @@ var guardMutants = []mutant{
 		tests: "internal/sim TestTraces",
 	},
 	{
+		name:  "event-of-a-crew-counts-one",
+		loses: "An event about a crew stands for one caller, and several have got its error.",
+		file:  "guard/crew_end.go",
+		old: `	return len(k.all)
+}`,
+		new: `	return 1
+}`,
+		tests: "internal/sim TestTraces",
+	},
+	{
 		name:  "late-caller-is-counted",
 		loses: "An event counts a caller whose change came too late for the crew.",
 		file:  "guard/round.go",
