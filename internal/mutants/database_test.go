@@ -870,4 +870,12 @@ func (c *Conn) Refuse() {}`,
 		new:   `	if generates {`,
 		tests: "internal/dbtx TestKeyNotWritten TestRivalOfTheSameValues TestUnknownCommit",
 	},
+	{
+		name:  "values-are-as-they-print",
+		loses: "Rows whose key prints as stars are one: an operation that lists them is reported as intercepted.",
+		file:  "internal/dbtx/sqlvalue/value.go",
+		old:   `plain, err := driver.DefaultParameterConverter.ConvertValue(v)`,
+		new:   `plain, err := Indirect(v), error(nil)`,
+		tests: "guard TestMaskedKeysOfSeveralRows TestMaskedKeyOfAnotherRow TestMaskedKeysOfALostCommit",
+	},
 }

@@ -85,7 +85,7 @@ func twice(stmt *gorm.Statement, e models.Expected) bool {
 	for _, r := range e.Rows {
 		var key any
 		for _, f := range stmt.Schema.PrimaryFields {
-			v := sqlvalue.Indirect(models.Value(stmt.Context, f, r.Model))
+			v := sqlvalue.Plain(models.Value(stmt.Context, f, r.Model))
 			if !reflect.ValueOf(v).Comparable() {
 				v = fmt.Sprint(v)
 			}

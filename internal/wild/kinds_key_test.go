@@ -1,6 +1,7 @@
 package wild
 
 import (
+	"database/sql"
 	"database/sql/driver"
 	"encoding/binary"
 	"fmt"
@@ -46,10 +47,14 @@ var keyKinds = []tried{
 	kind[Big]{name: "unsigned maximum", on: "mysql", row: func(n int) *Big { return &Big{No: math.MaxUint64 - uint64(n)} }},
 	kind[Priced]{name: "Valuer", row: func(n int) *Priced { return &Priced{Coin: Coin{"EUR", n}} }},
 	kind[Subscriber]{name: "Valuer that normalises", row: func(n int) *Subscriber { return &Subscriber{Phone: Phone("0 1-" + strconv.Itoa(n))} }, update: save[Subscriber]},
+	kind[Masked]{name: "Stringer that masks", row: func(n int) *Masked { return &Masked{No: pan(no(n))} }},
+	kind[Masked]{name: "Stringer that masks, in gorm's own statements", row: func(n int) *Masked { return &Masked{No: pan(no(n))} }, insert: create[Masked], update: save[Masked]},
+	kind[MaskedID]{name: "Stringer that masks, as primary key", row: func(n int) *MaskedID { return &MaskedID{No: pan(no(n))} }},
 	kind[Optional]{name: "pointers", row: func(n int) *Optional { return &Optional{No: new(no(n))} }},
 	kind[Referring]{name: "embedded with a prefix", row: func(n int) *Referring { return &Referring{Ref: Ref{"shop", no(n)}} }},
 	kind[Micros]{name: "time in microseconds", row: func(n int) *Micros { return &Micros{At: at(n)} }},
 	kind[Millis]{name: "time in milliseconds", row: func(n int) *Millis { return &Millis{At: at(n)} }},
+	kind[Nullable]{name: "sql.NullTime", row: func(n int) *Nullable { return &Nullable{At: sql.NullTime{Time: at(n), Valid: true}} }},
 	kind[Seconds]{name: "time in seconds", row: func(n int) *Seconds { return &Seconds{At: at(n)} }},
 	kind[Day]{name: "date", row: func(n int) *Day { return &Day{At: at(24 * n)} }},
 	kind[TextTime]{name: "text in timestamp(0)", on: "mysql postgres", row: func(n int) *TextTime {
@@ -186,6 +191,22 @@ func (p Phone) Value() (driver.Value, error) {
 	return strings.NewReplacer(" ", "", "-", "").Replace(string(p)), nil
 }
 
+type Masked struct {
+	Row
+	No pan `gorm:"size:64;uniqueIndex"`
+}
+
+type MaskedID struct {
+	No pan `gorm:"size:64;primaryKey"`
+
+	Counted
+}
+
+// pan is a number that no log shows.
+type pan string
+
+func (pan) String() string { return "****" }
+
 type Optional struct {
 	ID      uint
 	No      *string `gorm:"size:64;uniqueIndex"`
@@ -216,6 +237,11 @@ type Micros struct {
 type Millis struct {
 	ID uint
 	At time.Time `gorm:"precision:3;uniqueIndex"`
+}
+
+type Nullable struct {
+	ID uint
+	At sql.NullTime `gorm:"precision:3;uniqueIndex"`
 }
 
 type Seconds struct {

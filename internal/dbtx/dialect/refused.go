@@ -24,7 +24,7 @@ func (d Dialect) Shown(v any) (string, bool) {
 	case bool:
 		return map[bool]string{true: "t", false: "f"}[v], d.Name == "postgres"
 	default:
-		return fmt.Sprint(v), sqlvalue.IsPlainInteger(v)
+		return fmt.Sprint(sqlvalue.Plain(v)), sqlvalue.IsPlainInteger(v)
 	}
 }
 

@@ -84,7 +84,7 @@ func (r *Row) Identity() string {
 	}
 	b := append(make([]byte, 0, 256), strings.ToLower(r.Table)...)
 	for i, column := range r.Columns {
-		text := identifying(sqlvalue.Indirect(r.Values[i])) // with its length: it may have anything in it
+		text := identifying(sqlvalue.Plain(r.Values[i])) // with its length: it may have anything in it
 		b = append(append(append(b, 0), column...), '=')
 		b = append(append(strconv.AppendInt(b, int64(len(text)), 10), ':'), text...)
 	}
@@ -92,7 +92,7 @@ func (r *Row) Identity() string {
 	return r.id
 }
 
-// identifying returns a value as a text.
+// identifying returns a plain value as a text.
 func identifying(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -132,7 +132,7 @@ func bucket(table string, columns []string, values []any) uint64 {
 	b := append(make([]byte, 0, 256), strings.ToLower(table)...)
 	for i, column := range columns {
 		b = append(append(append(b, 0), column...), '=')
-		switch v := sqlvalue.Indirect(values[i]).(type) {
+		switch v := sqlvalue.Plain(values[i]).(type) {
 		case time.Time: // equal to this instant in other time zones, and to its day
 		case fmt.Stringer, []byte:
 			b = fmt.Append(b, v)

@@ -26,7 +26,7 @@ func (q *Reader) Identifies(r *protected.Row) (bool, error) {
 func (q *Reader) RoundTimes(r *protected.Row) error {
 	r.Stored = nil
 	for i, v := range r.Values {
-		at, ok := sqlvalue.Indirect(v).(time.Time)
+		at, ok := sqlvalue.Plain(v).(time.Time)
 		if !ok || q.Dialect.Name == "sqlite" {
 			continue
 		}

@@ -5,9 +5,9 @@ import (
 	"reflect"
 )
 
-// IsInteger reports whether a value is an integer, or a pointer to one.
+// IsInteger reports whether a value is an integer in the database.
 func IsInteger(v any) bool {
-	rv := reflect.ValueOf(Indirect(v))
+	rv := reflect.ValueOf(Plain(v))
 	return rv.CanInt() || rv.CanUint()
 }
 

@@ -3,6 +3,7 @@ package sqlvalue
 import (
 	"database/sql/driver"
 	"fmt"
+	"net"
 	"reflect"
 	"slices"
 	"time"
@@ -16,10 +17,29 @@ func Indirect(v any) any {
 	return v
 }
 
+// Plain returns a value as a driver gets it: what its Value method returns, or else a value of
+// the basic kind. How its type prints is no part of it, as that may hide or shorten the value.
+func Plain(v any) any {
+	switch v.(type) {
+	case nil, bool, int, int64, uint, uint64, float32, float64, string, []byte, time.Time:
+		return v
+	case net.IP: // has two forms of the same address
+		return v
+	}
+	plain, err := driver.DefaultParameterConverter.ConvertValue(v)
+	if err != nil {
+		return Indirect(v)
+	}
+	return plain
+}
+
 // Equal compares two values of one column, which may come from models that
 // declare it differently.
 func Equal(a, b any) bool {
-	a, b = Indirect(a), Indirect(b)
+	a, b = Plain(a), Plain(b)
+	if a == nil || b == nil {
+		return a == nil && b == nil
+	}
 	if d, ok := b.(Day); ok {
 		x, ok := a.(time.Time)
 		return ok && d.is(x)
