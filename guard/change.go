@@ -74,8 +74,9 @@ func (c Change) Run(ctx context.Context, tx *gorm.DB) error {
 
 // Insert returns a Change that inserts row, a struct. The key protects the row by
 // the one unique index whose columns are set in row; if there are several, name one
-// with Protects. It is an error if the database has inserted none, as a trigger may have it.
-// After a failure row is as it was; what it points to is not copied.
+// with Protects. It is an error if the database has inserted none, as a trigger may have it,
+// or if a hook made it an upsert, which no repeat fails. After a failure row is as it was; what
+// it points to is not copied.
 func Insert[T any](row *T) Change { return Change{steps: []step{insertion[T]{row}}} }
 
 type insertion[T any] struct{ row *T }
@@ -91,10 +92,27 @@ func (w insertion[T]) run(_ context.Context, t *dbtx.Tx, tx *gorm.DB) error {
 	before := *w.row
 	t.OnRollback(func() { *w.row = before })
 	made := tx.Create(w.row)
-	if made.Error == nil && made.RowsAffected == 0 && !made.DryRun {
+	if err := refusesRepeats(t, made); err != nil {
+		return err
+	}
+	if made.RowsAffected == 0 && !made.DryRun {
 		return fmt.Errorf("guard: no row of %s was inserted: a trigger or a rule of the database has left it out", made.Statement.Table)
 	}
-	return made.Error
+	return nil
+}
+
+// refusesRepeats returns the error of an INSERT, or one that undoes it if the database would not
+// refuse it for a row that is there.
+func refusesRepeats(t *dbtx.Tx, made *gorm.DB) error {
+	if made.Error != nil {
+		return made.Error
+	}
+	if _, upserts := made.Statement.Clauses["ON CONFLICT"]; !upserts {
+		return nil
+	}
+	err := fmt.Errorf("guard: the INSERT into %s has an ON CONFLICT clause, by a hook, a plugin or a session: a repeat would not be refused", made.Statement.Table)
+	t.Poison(err)
+	return err
 }
 
 // Update returns a Change that loads the row with row's primary key into row, lets

@@ -76,10 +76,10 @@ func (f *foldedInsert[T]) save(ctx context.Context, tx *gorm.DB) error {
 	}
 	for rows := range slices.Chunk(f.rows, n) {
 		made := tx.Create(rows)
-		switch {
-		case made.Error != nil:
-			return made.Error
-		case made.RowsAffected != int64(len(rows)):
+		if err := refusesRepeats(dbtx.FromContext(ctx), made); err != nil {
+			return err
+		}
+		if made.RowsAffected != int64(len(rows)) {
 			return fmt.Errorf("guard: %d of %d rows were inserted", made.RowsAffected, len(rows))
 		}
 	}

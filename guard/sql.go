@@ -105,7 +105,9 @@ func Changed(ctx context.Context, row *TableRow, version, n int64, err error) er
 
 // Inserted judges an INSERT that leaves out a row which is there, such as ON CONFLICT DO NOTHING
 // or INSERT IGNORE. n is the number of rows that it wrote, and err its error; sql.ErrNoRows
-// counts as no row. If it wrote none, the error is a *dbguard.ConflictError.
+// counts as no row. If it wrote none, the error is a *dbguard.ConflictError. On MySQL and MariaDB,
+// give it INSERT IGNORE: ON DUPLICATE KEY UPDATE, which gorm's DoNothing is there, counts a row that
+// is there as inserted if the DSN has clientFoundRows=true, and is refused if it has RETURNING.
 func Inserted(ctx context.Context, row *TableRow, n int64, err error) error {
 	t, failed := operationOf(ctx, row)
 	if failed != nil {

@@ -80,6 +80,12 @@ func (t *Tx) Inserted(row *tablerow.Row, n int64, err error) error {
 	if err != nil {
 		return err
 	}
+	if t.journal.ReturnsFound() {
+		err := fmt.Errorf("%w: the INSERT into %s returns a row that is there, too, as gorm's DoNothing does on MariaDB: use INSERT IGNORE",
+			conflict.ErrUnprotectable, row.Table)
+		t.Poison(err)
+		return err
+	}
 	r, failed := t.row(row)
 	if failed != nil || n > 0 {
 		return failed

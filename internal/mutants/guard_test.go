@@ -651,4 +651,20 @@ var verdictMutants = []mutant{
 		new:   `err != nil && time.Since(begun) < 0*`,
 		tests: "guard TestPausedWhilePublishing",
 	},
+	{
+		name:  "insert-that-upserts",
+		loses: "A repeat of an Insert that a hook made an upsert takes effect.",
+		file:  "guard/change.go",
+		old:   `if _, upserts := made.Statement.Clauses["ON CONFLICT"]; !upserts {`,
+		new:   `if _, upserts := made.Statement.Clauses["ON CONFLICT"]; upserts || !upserts {`,
+		tests: "guard TestInsertThatUpserts TestInsertThatUpsertsIsSwallowed TestCombinedInsertThatUpserts",
+	},
+	{
+		name:  "found-row-is-inserted",
+		loses: "On MariaDB a repeat behind gorm's DoNothing takes effect.",
+		file:  "internal/dbtx/update_row.go",
+		old:   `if t.journal.ReturnsFound() {`,
+		new:   `if t.journal.ReturnsFound() && n < 0 {`,
+		tests: "guard TestInsertedBehindDoNothing",
+	},
 }

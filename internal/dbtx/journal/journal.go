@@ -23,6 +23,7 @@ type Journal struct {
 	writes     []Write
 	marked     int  // writes before the statement that gorm is about to send
 	called     bool // a function was called that may have written
+	uncertain  bool // the last write returns also a row that it did not insert
 	undo       []func()
 	savepoints []savepoint
 
@@ -78,10 +79,19 @@ func (j *Journal) Note(st sqltext.Statement) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if wrote {
+		j.uncertain = st.ReturnsFound()
 		j.writes = append(j.writes, Write{How: statement.Raw, Table: table, Calls: st.Calls(), Deletes: st.MayDelete()})
 	} else if st.Calls() {
 		j.called = true
 	}
+}
+
+// ReturnsFound reports whether the last write returns a row that it has found as it does one that
+// it has inserted.
+func (j *Journal) ReturnsFound() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.uncertain
 }
 
 // NoteMessages notes an INSERT of messages. empty is set if it wrote none.

@@ -89,6 +89,12 @@ func (st Statement) locks(i int) bool {
 	return len(before) > 0 && before[len(before)-1] == "FOR"
 }
 
+// ReturnsFound reports whether an INSERT of MariaDB returns the row that it finds in place of its
+// own as it does its own: the number of rows does not tell which it is.
+func (st Statement) ReturnsFound() bool {
+	return st.index("DUPLICATE") > 0 && st.index("RETURNING") > 0
+}
+
 // OnlyInserts reports whether a statement inserts rows by itself, and updates none.
 func (st Statement) OnlyInserts() bool {
 	switch st.Words()[0] {
