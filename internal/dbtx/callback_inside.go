@@ -78,10 +78,15 @@ func insideRow(db *gorm.DB) {
 
 // learn passes the error of a statement to its transaction. The connection sees most
 // errors itself, but not those that come with the rows. The error may also be a hook's,
-// from another database or after a savepoint.
+// from another database or after a savepoint. What has succeeded is no part of a statement that
+// comes behind it, as that of a plugin may come right before gorm's own.
 func learn(db *gorm.DB) {
 	t := txOf(db.Statement)
-	if t == nil || db.Error == nil {
+	switch {
+	case t == nil:
+		return
+	case db.Error == nil:
+		t.journal.Mark()
 		return
 	}
 	t.conn.Settle()

@@ -667,4 +667,13 @@ var verdictMutants = []mutant{
 		new:   `if t.journal.ReturnsFound() && n < 0 {`,
 		tests: "guard TestInsertedBehindDoNothing",
 	},
+	{
+		name:  "plugin-wrote-nothing",
+		loses: "A COMMIT that is lost is taken for one of nothing, though a plugin wrote.",
+		file:  "internal/dbtx/callback_inside.go",
+		old: `		t.journal.Mark()
+		return`,
+		new:   `		return`,
+		tests: "guard TestPluginRaisesTheVersionBefore TestPluginWritesBeforeAnUpdate",
+	},
 }

@@ -111,8 +111,8 @@ func (j *Journal) NoteEmpty() {
 	}
 }
 
-// Mark is called right before gorm sends a statement, and Classify right after it: the
-// writes noted in between are the statement's.
+// Mark is called before gorm sends a statement, and after each that a plugin or a hook sends until
+// then. Classify is called right after it: the write noted in between is the statement's.
 func (j *Journal) Mark() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -145,10 +145,10 @@ func (j *Journal) Forget() {
 	j.drop()
 }
 
-// drop drops what was noted of the marked statement by its text, but that it calls a function. The
-// caller holds j.mu.
+// drop drops what was noted of the marked statement by its text, but that it calls a function. That
+// is one write: any before it was sent by a plugin past gorm. The caller holds j.mu.
 func (j *Journal) drop() {
-	marked := min(j.marked, len(j.writes))
+	marked := min(max(j.marked, len(j.writes)-1), len(j.writes))
 	j.called = j.called || slices.ContainsFunc(j.writes[marked:], func(w Write) bool { return w.Calls })
 	j.writes = j.writes[:marked]
 }
