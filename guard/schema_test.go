@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"gorm.io/gorm"
@@ -13,6 +14,7 @@ import (
 	"github.com/belaygo/belay/guard/guardtest"
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/once"
 )
 
 // TestTableOfAnotherSchema: what protects a row is that table's index in which it is written.
@@ -55,4 +57,28 @@ func TestTableOfAnotherSchema(t *testing.T) {
 	if n != 0 {
 		t.Errorf("%d rows are in the table without the index, want none", n)
 	}
+}
+
+// TestPathThatStays: an operation does not set where the claims of later requests go.
+func TestPathThatStays(t *testing.T) {
+	dsn := teststack.Postgres(t)
+	db := testdb.OpenPostgres(t, dsn)
+	wantNil(t, db.AutoMigrate(&Stock{}))
+	wantNil(t, once.Migrate(bg, db))
+	wantNil(t, db.Create(&Stock{ID: 1, Left: 9}).Error)
+	wantNil(t, db.Exec("CREATE SCHEMA t7").Error)
+	wantNil(t, once.Migrate(bg, testdb.OpenPostgres(t, dsn+"&search_path=t7")))
+	pool, err := db.DB()
+	wantNil(t, err)
+	pool.SetMaxOpenConns(1)
+	g := guardtest.New(t, db)
+	err = g.Do(bg, "tenant:7", func(_ context.Context, tx *gorm.DB) error {
+		return tx.Exec("SET search_path = t7, public").Error
+	})
+	if err == nil || !strings.Contains(err.Error(), "SET LOCAL") {
+		t.Errorf("error is %v, want one that names SET LOCAL", err)
+	}
+	wantNil(t, g.Do(bg, "stock:1", takeOne(1), guard.For(request("r"))))
+	peer := g.Peer(t, testdb.OpenPostgres(t, dsn))
+	wantIs(t, peer.Do(bg, "stock:1", takeOne(1), guard.For(request("r"))), guard.ErrDuplicate)
 }

@@ -104,7 +104,16 @@ func TestDefaultsOfPostgres(t *testing.T) {
 		`SET "default_transaction_deferrable" = on`:            ErrTxControl,
 		"SET LOCAL default_transaction_read_only = on":         nil,
 		"SET TRANSACTION READ ONLY":                            nil,
-		"SET search_path = a":                                  nil,
+		"SET search_path = a":                                  ErrTxControl,
+		`SET SESSION "search_path" TO a`:                       ErrTxControl,
+		"SET SCHEMA 'a'":                                       ErrTxControl,
+		"SET ROLE a":                                           ErrTxControl,
+		"SET SESSION AUTHORIZATION a":                          ErrTxControl,
+		"SET LOCAL search_path = a":                            nil,
+		"SET LOCAL ROLE a":                                     nil,
+		"SET LOCAL SESSION AUTHORIZATION a":                    nil,
+		"SET app.role = 'a'":                                   nil,
+		"SET application_name = 'role'":                        nil,
 	} {
 		if err := admits("postgres", query); !errors.Is(err, want) {
 			t.Errorf("%s: error is %v, want %v", query, err, want)

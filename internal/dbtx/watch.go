@@ -115,8 +115,16 @@ func onlyRead(statements []sqltext.Statement) bool {
 func admissible(d dialect.Dialect, statements []sqltext.Statement) error {
 	for _, st := range statements {
 		if st.Controls() || d.Name == "mysql" && st.SetsLater() || d.Name == "postgres" && st.SetsDefaults() {
-			return fmt.Errorf("%w: %s: return from the operation instead", ErrTxControl, strings.Join(st.Words()[:min(4, len(st.Words()))], " "))
+			return fmt.Errorf("%w: %s: return from the operation instead", ErrTxControl, beginning(st))
+		}
+		if d.Name == "postgres" && st.KeepsPath() {
+			return fmt.Errorf("%w: %s: it stays in the session: use SET LOCAL instead", ErrTxControl, beginning(st))
 		}
 	}
 	return nil
+}
+
+// beginning returns the first words of a statement.
+func beginning(st sqltext.Statement) string {
+	return strings.Join(st.Words()[:min(4, len(st.Words()))], " ")
 }

@@ -676,4 +676,12 @@ var verdictMutants = []mutant{
 		new:   `		return`,
 		tests: "guard TestPluginRaisesTheVersionBefore TestPluginWritesBeforeAnUpdate",
 	},
+	{
+		name:  "path-that-stays",
+		loses: "On PostgreSQL the claims of later requests go into another schema, and a repeat takes effect.",
+		file:  "internal/dbtx/watch.go",
+		old:   `if d.Name == "postgres" && st.KeepsPath() {`,
+		new:   `if d.Name == "" && st.KeepsPath() {`,
+		tests: "guard TestPathThatStays",
+	},
 }

@@ -79,6 +79,19 @@ func (t token) isDefault() bool {
 	return strings.HasPrefix(strings.ToUpper(t.text), "DEFAULT_TRANSACTION_")
 }
 
+// KeepsPath reports whether a SET of PostgreSQL sets in which schemas the later transactions of its
+// session look for a table, or as which user, and not only this one.
+func (st Statement) KeepsPath() bool {
+	if st.Words()[0] != "SET" {
+		return false
+	}
+	name := 1
+	for name < len(st.tokens)-1 && st.tokens[name].text == "SESSION" {
+		name++
+	}
+	return name < len(st.tokens) && !st.tokens[name].dot && st.tokens[name].isOfPath()
+}
+
 // SetsMode reports whether a statement of MySQL sets the sql_mode of its session, which
 // decides how later statements are parsed.
 func (st Statement) SetsMode() bool {
