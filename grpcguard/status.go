@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/protoadapt"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/lock"
 )
@@ -45,7 +46,7 @@ func problemOf(err error) (code codes.Code, reason, say string) {
 			return known.code, known.reason, known.say
 		}
 	}
-	if guard.ResultOf(err) == "conflict" { // on a row that no Keys names
+	if exists(err) {
 		return problemOf(guard.ErrExists)
 	}
 	return codes.Unavailable, "", "make the call again later, with the same key"
@@ -75,4 +76,10 @@ func (c *served) statusOf(err error) error {
 		s = with
 	}
 	return s.Err()
+}
+
+// exists reports whether a row that no Keys names was there. A stale one may be read again by a repeat.
+func exists(err error) bool {
+	c, ok := errors.AsType[*dbguard.ConflictError](err)
+	return ok && guard.ResultOf(err) == "conflict" && c.Kind == dbguard.Duplicate
 }

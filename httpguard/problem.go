@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/lock"
 )
@@ -51,7 +52,7 @@ func problemOf(err error) (p problem, fragment string) {
 			return problem{Title: known.title, Status: known.status, Detail: known.say}, known.fragment
 		}
 	}
-	if guard.ResultOf(err) == "conflict" { // on a row that no Keys names
+	if exists(err) {
 		return problemOf(guard.ErrExists)
 	}
 	return problem{Title: "Not available", Status: http.StatusServiceUnavailable, Detail: "Send the request again later, with the same key."}, "unavailable"
@@ -85,4 +86,10 @@ func (p problem) send(w http.ResponseWriter, again bool) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(p.Status)
 	_ = json.NewEncoder(w).Encode(p) // the client may have left
+}
+
+// exists reports whether a row that no Keys names was there. A stale one may be read again by a repeat.
+func exists(err error) bool {
+	c, ok := errors.AsType[*dbguard.ConflictError](err)
+	return ok && guard.ResultOf(err) == "conflict" && c.Kind == dbguard.Duplicate
 }
