@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"gorm.io/gorm"
-	"gorm.io/gorm/clause"
 
 	"github.com/belaygo/belay/internal/dbtx"
 )
@@ -122,6 +121,10 @@ func refusesRepeats(t *dbtx.Tx, made *gorm.DB) error {
 // it, nor may it alter the primary key. Associations are not saved. After a failure
 // row is as it was.
 //
+// All columns are saved as row has them: what a hook masks when it is loaded, or what a driver
+// rounds, as that of MySQL a FLOAT with interpolateParams=true, is saved so. A field that GORM does
+// not read is saved only if it is set.
+//
 // change may be called several times, with the row loaded anew: when the database has
 // rolled an attempt back for a deadlock, or when another caller has updated a row first
 // that came without a version (see Apply). It must not alter anything but the row.
@@ -168,7 +171,7 @@ func (w update[T]) run(ctx context.Context, t *dbtx.Tx, tx *gorm.DB) error {
 	if err := m.restore(ctx, w.row, &before, expected); err != nil {
 		return err
 	}
-	return refused(tx.Select("*").Omit(clause.Associations).Updates(w.row).Error, came)
+	return refused(m.whole(tx).Updates(w.row).Error, came)
 }
 
 // broughtError is the error of a statement on a row that came with a version.

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"gorm.io/gorm"
-	"gorm.io/gorm/clause"
 	"gorm.io/gorm/schema"
 
 	"github.com/belaygo/belay/dbguard"
@@ -181,7 +180,7 @@ func (f *foldedUpdate[T]) save(ctx context.Context, tx *gorm.DB) error {
 		return err
 	}
 	tx = models.WithSteps(tx, int64(len(f.rows)))
-	if err := tx.Select("*").Omit(clause.Associations).Updates(&saved).Error; err != nil {
+	if err := f.whole(tx).Updates(&saved).Error; err != nil {
 		return err
 	}
 	for _, field := range f.Fields {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
@@ -66,4 +67,12 @@ func (m versioned[T]) restore(ctx context.Context, row, asked *T, expected dbgua
 		return fmt.Errorf("restore version: %w", err)
 	}
 	return nil
+}
+
+// whole returns a session whose update saves all columns of a row, but those that load has not read.
+func (m versioned[T]) whole(tx *gorm.DB) *gorm.DB {
+	if slices.ContainsFunc(m.Fields, models.Unread) {
+		tx = models.WithoutUnread(tx)
+	}
+	return tx.Select("*").Omit(clause.Associations)
 }

@@ -12,7 +12,10 @@ import (
 )
 
 // beforeWrite prepares the protected rows for a statement that gorm is about to send.
-func beforeWrite(db *gorm.DB) { prepare(db, (*Tx).follow) }
+func beforeWrite(db *gorm.DB) {
+	models.OmitUnread(db.Statement)
+	prepare(db, (*Tx).follow)
+}
 
 func prepare(db *gorm.DB, protect func(*Tx, *statement.Write) error) {
 	t := txOf(db.Statement)

@@ -684,4 +684,14 @@ var verdictMutants = []mutant{
 		new:   `if d.Name == "" && st.KeepsPath() {`,
 		tests: "guard TestPathThatStays",
 	},
+	{
+		name:  "unread-column-is-saved",
+		loses: "An Update empties the column of a field that gorm writes and does not read.",
+		file:  "internal/dbtx/callback_write.go",
+		old: `	models.OmitUnread(db.Statement)
+`,
+		new: `	_ = models.OmitUnread
+`,
+		tests: "guard TestUpdateKeepsWhatIsNotRead",
+	},
 }

@@ -28,6 +28,31 @@ const stepsSetting = "belay:steps"
 // WithSteps returns a session whose versioned updates raise the version by n.
 func WithSteps(tx *gorm.DB, n int64) *gorm.DB { return tx.Set(stepsSetting, n) }
 
+// unreadSetting is the key of a session whose updates leave out what was not read.
+const unreadSetting = "belay:unread"
+
+// WithoutUnread returns a session whose updates of all columns leave out those that gorm does not
+// read, unless the program has set them.
+func WithoutUnread(tx *gorm.DB) *gorm.DB { return tx.Set(unreadSetting, true) }
+
+// OmitUnread leaves these columns out of a statement of such a session, when the hooks of its model
+// have run.
+func OmitUnread(stmt *gorm.Statement) {
+	if _, ok := stmt.Settings.Load(unreadSetting); !ok || stmt.Schema == nil || stmt.ReflectValue.Kind() != reflect.Struct {
+		return
+	}
+	for _, f := range stmt.Schema.Fields {
+		if _, zero := f.ValueOf(stmt.Context, stmt.ReflectValue); zero && Unread(f) {
+			stmt.Omits = append(stmt.Omits, f.DBName)
+		}
+	}
+}
+
+// Unread reports whether gorm writes a column and does not read it.
+func Unread(f *schema.Field) bool {
+	return f.DBName != "" && !f.Readable && f.Updatable && f.AutoUpdateTime == 0
+}
+
 // Steps returns by how much a versioned update of the session raises the version.
 func Steps(stmt *gorm.Statement) int64 {
 	n, _ := stmt.Settings.Load(stepsSetting)
