@@ -62,6 +62,14 @@ var monitorMutants = []mutant{
 		tests: "cmd/guard-monitor/internal/dispatch TestLabelsChange TestEndIsSentAgain",
 	},
 	{
+		name:  "change-before-its-end",
+		loses: "When guard-monitor stops between two messages, a pager that knows alerts by their labels keeps one open for ever.",
+		file:  "cmd/guard-monitor/internal/dispatch/ends.go",
+		old:   `	return endsFirst(due)`,
+		new:   `	return due`,
+		tests: "cmd/guard-monitor/internal/dispatch TestEndGoesFirst",
+	},
+	{
 		name:  "escalation-waits-for-the-clock",
 		loses: "When the clock is set back by hours, the second on-call is woken these hours late.",
 		file:  "cmd/guard-monitor/internal/dispatch/plan.go",

@@ -17,13 +17,12 @@ type end struct {
 }
 
 // withEnds adds the ends of what the receiver was sent under other labels: to the message of
-// the group that these labels belong to, which comes before the others. Nothing notes an end, so
-// one that does not arrive keeps back the change, too, unless the receiver refuses it.
+// the group that these labels belong to, which comes before that of the change. So an end that does
+// not arrive keeps back the change, too, unless the receiver refuses it.
 func (c *courier) withEnds(now time.Time, due []group, groups map[string]group) []group {
 	if !c.Keyed || !c.Resolved {
 		return due
 	}
-	changed := len(due)
 	for n := 0; n < len(due); n++ { // it grows
 		for _, i := range due[n].told {
 			labels := c.labelsSent(i)
@@ -43,7 +42,30 @@ func (c *courier) withEnds(now time.Time, due []group, groups map[string]group) 
 			due[at].ends = append(due[at].ends, end{i, labels, now})
 		}
 	}
-	return slices.Concat(due[changed:], due[:changed])
+	return endsFirst(due)
+}
+
+// endsFirst puts each group behind those that have the ends of its incidents.
+func endsFirst(due []group) []group {
+	sorted := make([]group, 0, len(due))
+	visited := make(map[string]bool)
+	var visit func(group)
+	visit = func(g group) {
+		if visited[g.key] {
+			return
+		}
+		visited[g.key] = true
+		for _, other := range due {
+			if slices.ContainsFunc(other.ends, func(e end) bool { return slices.Contains(g.told, e.Incident) }) {
+				visit(other)
+			}
+		}
+		sorted = append(sorted, g)
+	}
+	for _, g := range due {
+		visit(g)
+	}
+	return sorted
 }
 
 // endOf returns the group that an end belongs to, with what it has besides.

@@ -3,6 +3,7 @@ package dispatch_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -96,6 +97,41 @@ func TestEndIsSentAgain(t *testing.T) {
 		<-time.After(time.Hour)
 		n.wantOpen(1, 1)
 	})
+}
+
+// An end that cannot be sent before guard-monitor stops keeps back the change, whatever else its group
+// has to say.
+func TestEndGoesFirst(t *testing.T) {
+	for name, tt := range map[string]struct{ before, after [2]incident.Cause }{
+		"of a group that is due":              {[2]incident.Cause{incident.Unreachable, incident.Unreachable}, [2]incident.Cause{incident.Failover, incident.Unreachable}},
+		"of a group that is another's change": {[2]incident.Cause{incident.Unreachable, incident.Restart}, [2]incident.Cause{incident.Restart, incident.Failover}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, keyed, func(n *night) {
+				save := func(state incident.State, causes [2]incident.Cause) {
+					for k, cause := range causes {
+						n.save(fmt.Sprint(k), "orders", state, func(i *incident.Incident) { i.Cause, i.Shard = cause, fmt.Sprint(k) })
+					}
+					<-time.After(15 * time.Second) // on the bubble's clock
+					synctest.Wait()
+				}
+				save(incident.New, tt.before)
+				n.wantOpen(2, len(slices.Compact(tt.before[:])))
+				n.inbox.setFail(func(m *receiver.Notification) error {
+					if m.GroupLabels["cause"] == string(incident.Unreachable) {
+						return errors.New("busy")
+					}
+					return nil
+				})
+				save(incident.Escalating, tt.after)
+				n.stop()
+				n.inbox.setFail(nil)
+				n.start()
+				<-time.After(time.Hour)
+				n.wantOpen(2, 2)
+			})
+		})
+	}
 }
 
 // A receiver that shows messages to people is sent the change alone.
