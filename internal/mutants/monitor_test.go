@@ -70,6 +70,22 @@ var monitorMutants = []mutant{
 		tests: "cmd/guard-monitor/internal/dispatch TestEndGoesFirst",
 	},
 	{
+		name:  "end-goes-with-each-try",
+		loses: "While a pager refuses the change of an alert, it is sent the end of the old one once a second.",
+		file:  "cmd/guard-monitor/internal/dispatch/ends.go",
+		old:   `	if maps.Equal(labels, c.ended[i.ID]) {`,
+		new:   `	if labels == nil {`,
+		tests: "cmd/guard-monitor/internal/dispatch TestEndIsSentOnce",
+	},
+	{
+		name:  "ended-labels-stay-ended",
+		loses: "When the labels of an alert go back while a pager refuses their change, the pager takes what goes on for over.",
+		file:  "cmd/guard-monitor/internal/dispatch/plan.go",
+		old:   `		if m.news == goesOn && maps.Equal(c.ended[i.ID], labelsOf(i)) {`,
+		new:   `		if m.news == nothing && maps.Equal(c.ended[i.ID], labelsOf(i)) {`,
+		tests: "cmd/guard-monitor/internal/dispatch TestLabelsGoBack",
+	},
+	{
 		name:  "escalation-waits-for-the-clock",
 		loses: "When the clock is set back by hours, the second on-call is woken these hours late.",
 		file:  "cmd/guard-monitor/internal/dispatch/plan.go",

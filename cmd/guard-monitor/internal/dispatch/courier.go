@@ -106,6 +106,7 @@ func (c *courier) recall(ctx context.Context, incidents []*incident.Incident) er
 	}
 	c.told = kept
 	maps.DeleteFunc(c.early, func(id string, _ time.Time) bool { _, ok := kept[id]; return !ok })
+	maps.DeleteFunc(c.ended, func(id string, _ map[string]string) bool { _, ok := kept[id]; return !ok })
 	return nil
 }
 
@@ -175,6 +176,9 @@ func (c *courier) deliver(ctx context.Context, g *group) (delivered bool, err er
 	delete(c.failures, g.key)
 	c.fails = 0
 	c.sent[g.key] = now
+	for _, e := range g.ends {
+		c.ended[e.ID] = e.labels
+	}
 	if c.Continuous && g.reason == reasonRepeat {
 		return true, nil
 	}
@@ -240,6 +244,7 @@ func (c *courier) write(ctx context.Context, list []store.Notification) error {
 	for _, n := range c.unlogged {
 		if n.Error == "" {
 			c.told[n.Incident] = n.Told()
+			delete(c.ended, n.Incident)
 		}
 	}
 	c.unlogged = nil

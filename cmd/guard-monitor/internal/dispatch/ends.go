@@ -18,7 +18,8 @@ type end struct {
 
 // withEnds adds the ends of what the receiver was sent under other labels: to the message of
 // the group that these labels belong to, which comes before that of the change. So an end that does
-// not arrive keeps back the change, too, unless the receiver refuses it.
+// not arrive keeps back the change, too, unless the receiver refuses it, and one that has arrived is
+// not sent again with a change that has not.
 func (c *courier) withEnds(now time.Time, due []group, groups map[string]group) []group {
 	if !c.Keyed || !c.Resolved {
 		return due
@@ -89,6 +90,9 @@ func (c *courier) labelsSent(i *incident.Incident) map[string]string {
 	was.Cause, was.Cluster, was.Shard = told.Cause, told.Cluster, told.Shard
 	labels := labelsOf(&was)
 	labels["severity"] = told.Severity
+	if maps.Equal(labels, c.ended[i.ID]) {
+		return nil
+	}
 	return labels
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -132,6 +133,51 @@ func TestEndGoesFirst(t *testing.T) {
 			})
 		})
 	}
+}
+
+// An end that has arrived is not sent again with the change, which is tried ever more seldom.
+func TestEndIsSentOnce(t *testing.T) {
+	for _, failed := range []error{&receiver.Error{Permanent: true}, errors.New("no answer")} {
+		inBubble(t, keyed, func(n *night) {
+			n.change(incident.New, func(i *incident.Incident) { i.Cause = incident.Unreachable })
+			n.expect(0, "first notification: firing 1")
+			tries := n.failFiring(failed)
+			n.save("1", "orders", incident.Ongoing)
+			n.expect(time.Hour, "all alerts resolved: resolved 1")
+			if got := tries.Load(); got > 25 {
+				t.Errorf("%v: the change was tried %d times in an hour", failed, got)
+			}
+			n.inbox.setFail(nil)
+			n.expect(5*time.Minute+2*time.Second, "cause found: firing 1")
+		})
+	}
+}
+
+// What goes on under labels whose end has arrived is open again.
+func TestLabelsGoBack(t *testing.T) {
+	inBubble(t, keyed, func(n *night) {
+		unreachable := func(i *incident.Incident) { i.Cause = incident.Unreachable }
+		n.change(incident.New, unreachable)
+		n.failFiring(&receiver.Error{Permanent: true})
+		n.change(incident.Ongoing, func(*incident.Incident) {})
+		n.wantOpen(0, 0)
+		n.inbox.setFail(nil)
+		n.change(incident.Ongoing, unreachable)
+		n.wantOpen(1, 1)
+	})
+}
+
+// failFiring lets all messages but those of ends fail, and counts them.
+func (n *night) failFiring(failed error) *atomic.Int64 {
+	var tries atomic.Int64
+	n.inbox.setFail(func(m *receiver.Notification) error {
+		if m.Status() == receiver.Resolved {
+			return nil
+		}
+		tries.Add(1)
+		return failed
+	})
+	return &tries
 }
 
 // A receiver that shows messages to people is sent the change alone.

@@ -100,6 +100,8 @@ type courier struct {
 	version int64                 // of the snapshot that was planned for last
 	next    time.Time             // when to plan again, if the snapshot stays as it is
 	told    map[string]store.Told // what was sent of an incident last, by ID; zero: nothing
+	// ended has the labels of told whose end has arrived, by the ID of an incident.
+	ended map[string]map[string]string
 
 	seen     map[string]time.Time // since when an incident waits to be sent, by ID
 	early    map[string]time.Time // since when an incident is known that opens later by the clock, by ID
@@ -118,7 +120,7 @@ func (d *Dispatcher) newCourier(r Route) *courier {
 	}
 	return &courier{
 		Dispatcher: d, Route: r, window: rate{limit: r.RatePerMinute},
-		told: map[string]store.Told{}, seen: map[string]time.Time{}, early: map[string]time.Time{}, sent: map[string]time.Time{},
+		told: map[string]store.Told{}, ended: map[string]map[string]string{}, seen: map[string]time.Time{}, early: map[string]time.Time{}, sent: map[string]time.Time{},
 		failures: map[string]int{}, notYet: map[string]time.Time{},
 	}
 }
@@ -139,6 +141,9 @@ func (c *courier) plan(now time.Time, incidents []*incident.Incident) (due []gro
 			continue
 		}
 		m := member{i, newsOf(now, i, last), last}
+		if m.news == goesOn && maps.Equal(c.ended[i.ID], labelsOf(i)) {
+			m.news = isNew
+		}
 		if m.news == isNew || m.news == wasShort {
 			waiting[i.ID] = cmp.Or(c.seen[i.ID], now)
 		}
