@@ -166,22 +166,19 @@ func settle(ctx context.Context, db *gorm.DB, id string, d decision) error {
 }
 
 func (t table) settle(ctx context.Context, id string, d decision) error {
-	var sum []byte
-	var dead state
-	err := t.get(ctx, "SELECT p.key_sum, p.dead FROM belay_parked p JOIN belay_message m ON m.message_id = p.message_id WHERE p.message_id = ?",
-		[]any{id}, &sum, &dead)
-	if errors.Is(err, sql.ErrNoRows) {
-		return ErrNotWaiting
-	}
+	sum, dead, err := t.waiting(ctx, id, d.seen)
 	if err != nil {
 		return err
 	}
-	if d.seen != nil && (d.seen.Dead != (dead != alive) || d.seen.Undecided != (dead == undecided)) {
-		return ErrNotWaiting
-	}
 	if dead == alive && d.hasten != "" {
-		_, err = t.exec(ctx, d.hasten, sum, id)
-		return err
+		n, err := t.exec(ctx, d.hasten, sum, id)
+		if err != nil || n > 0 {
+			return err
+		}
+		// It is gone, or a dead letter by now, or it stays as it was.
+		if sum, dead, err = t.waiting(ctx, id, d.seen); err != nil || dead == alive {
+			return err
+		}
 	}
 	n, err := t.exec(ctx, d.change, id)
 	if err != nil {
@@ -193,4 +190,20 @@ func (t table) settle(ctx context.Context, id string, d decision) error {
 	fail.Point("relay/settling")
 	_, err = t.exec(ctx, d.unpark, sum, id)
 	return err
+}
+
+// waiting returns the key that waits for a message, and the state of the message. Its error matches
+// ErrNotWaiting if no key does, or if somebody has seen the message in another state.
+func (t table) waiting(ctx context.Context, id string, seen *Waiting) (sum []byte, dead state, err error) {
+	err = t.get(ctx, "SELECT p.key_sum, p.dead FROM belay_parked p JOIN belay_message m ON m.message_id = p.message_id WHERE p.message_id = ?",
+		[]any{id}, &sum, &dead)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil, 0, ErrNotWaiting
+	case err != nil:
+		return nil, 0, err
+	case seen != nil && (seen.Dead != (dead != alive) || seen.Undecided != (dead == undecided)):
+		return nil, 0, ErrNotWaiting
+	}
+	return sum, dead, nil
 }

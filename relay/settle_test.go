@@ -10,6 +10,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/relay"
 )
@@ -147,6 +148,67 @@ func TestRetryOfWhatWasSeen(t *testing.T) {
 			t.Errorf("retried: %+v", w)
 		}
 	})
+}
+
+// A retry is none of a message that a relay gives up, or sends, at the same time.
+func TestRetryWhileARelaySettles(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		change string // of the relay
+		retry  func(*gorm.DB, relay.Waiting) error
+		want   error
+		dead   int // dead letters after that
+	}{
+		"gives up":           {"UPDATE belay_parked SET dead = 2", seen, relay.ErrNotWaiting, 1},
+		"gives up, by ID":    {"UPDATE belay_parked SET dead = 2", byID, nil, 0},
+		"sends":              {"DELETE FROM belay_parked", seen, relay.ErrNotWaiting, 0},
+		"sends, by ID":       {"DELETE FROM belay_parked", byID, relay.ErrNotWaiting, 0},
+		"tries it meanwhile": {"UPDATE belay_parked SET attempts = attempts + 1", seen, nil, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachPlace(t, func(t *testing.T, p place) {
+				store(t, p.db, row("a", 0))
+				r := start(t, p.db, relay.WithPause(to(publish(func(relay.Message) error { return errors.New("not now") })), time.Hour))
+				testwait.Until(t, "it is parked", func() bool { return len(list(t, p.db)) == 1 })
+				parked := list(t, p.db)[0]
+				testdb.WantNil(t, r.Close(bg))
+
+				somebody := p.db.Begin()
+				defer somebody.Rollback()
+				testdb.WantNil(t, somebody.Exec(tt.change).Error)
+				one, session := p.session(t)
+				retried := make(chan error, 1)
+				go func() { retried <- tt.retry(one, parked) }()
+				testwait.Until(t, "the retry waits for the relay", func() bool { return testdb.Waiting(t, p.db, session) == 1 })
+				testdb.WantNil(t, somebody.Commit().Error)
+				if err := <-retried; !errors.Is(err, tt.want) {
+					t.Errorf("retried: %v, want %v", err, tt.want)
+				}
+				if dead, err := relay.ListDead(bg, p.db, 10); err != nil || len(dead) != tt.dead {
+					t.Errorf("dead letters %+v, %v, want %d", dead, err, tt.dead)
+				}
+			})
+		})
+	}
+}
+
+func seen(db *gorm.DB, w relay.Waiting) error { return relay.RetrySeen(bg, db, w) }
+
+func byID(db *gorm.DB, w relay.Waiting) error { return relay.Retry(bg, db, w.ID) }
+
+// session opens a pool of one session.
+func (p place) session(t *testing.T) (db *gorm.DB, id int64) {
+	t.Helper()
+	db, err := openKind(p.kind, p.dsn, "")
+	testdb.WantNil(t, err)
+	pool, err := db.DB()
+	testdb.WantNil(t, err)
+	t.Cleanup(func() { pool.Close() })
+	pool.SetMaxOpenConns(1)
+	which := map[string]string{"mysql": "SELECT CONNECTION_ID()", "postgres": "SELECT pg_backend_pid()"}[p.kind]
+	testdb.WantNil(t, db.Raw(which).Scan(&id).Error)
+	return db, id
 }
 
 func list(t *testing.T, db *gorm.DB) []relay.Waiting {
