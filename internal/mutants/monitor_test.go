@@ -86,6 +86,14 @@ var monitorMutants = []mutant{
 		tests: "cmd/guard-monitor/internal/dispatch TestLabelsGoBack",
 	},
 	{
+		name:  "repeated-labels-unlogged",
+		loses: "Alertmanager is sent the end of an alert after each restart, and no end when its labels change a second time.",
+		file:  "cmd/guard-monitor/internal/dispatch/courier.go",
+		old:   `	if c.Continuous && g.reason == reasonRepeat && !c.relabelled(g) {`,
+		new:   `	if c.Continuous && g.reason == reasonRepeat {`,
+		tests: "cmd/guard-monitor/internal/dispatch TestRepeatUnderOtherLabels",
+	},
+	{
 		name:  "escalation-waits-for-the-clock",
 		loses: "When the clock is set back by hours, the second on-call is woken these hours late.",
 		file:  "cmd/guard-monitor/internal/dispatch/plan.go",

@@ -179,7 +179,7 @@ func (c *courier) deliver(ctx context.Context, g *group) (delivered bool, err er
 	for _, e := range g.ends {
 		c.ended[e.ID] = e.labels
 	}
-	if c.Continuous && g.reason == reasonRepeat {
+	if c.Continuous && g.reason == reasonRepeat && !c.relabelled(g) {
 		return true, nil
 	}
 	return true, c.log(detached, g, now, nil, attempts)

@@ -49,7 +49,7 @@ type Route struct {
 	// it is sent. 0 = it is sent in any case.
 	EscalateAfter time.Duration
 	// Continuous is for a receiver that forgets what is not repeated all the time.
-	// Repeats are not logged.
+	// Repeats are not logged, unless they have other labels.
 	Continuous bool
 	// Keyed is for a receiver that knows an alert by its labels. When they change, it is sent the end
 	// of what it was sent before.

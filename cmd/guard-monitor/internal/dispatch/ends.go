@@ -96,6 +96,14 @@ func (c *courier) labelsSent(i *incident.Incident) map[string]string {
 	return labels
 }
 
+// relabelled reports whether the log has other labels of a group that only goes on.
+func (c *courier) relabelled(g *group) bool {
+	return slices.ContainsFunc(g.told, func(i *incident.Incident) bool {
+		told := c.told[i.ID]
+		return told.Cluster != i.Cluster || told.Shard != i.Shard
+	})
+}
+
 func (d *Dispatcher) ended(e end) receiver.Alert {
 	a := d.alert(e.Incident)
 	a.Labels, a.EndsAt = e.labels, e.at

@@ -167,6 +167,27 @@ func TestLabelsGoBack(t *testing.T) {
 	})
 }
 
+// What goes on is repeated with the end of its other labels once, and not again after a restart.
+func TestRepeatUnderOtherLabels(t *testing.T) {
+	inBubble(t, func(r *dispatch.Route) {
+		r.Keyed, r.Continuous, r.GroupBy, r.GroupWait, r.GroupInterval, r.RepeatInterval = true, true, nil, 0, 0, time.Minute
+	}, func(n *night) {
+		n.save("1", "orders", incident.New)
+		n.expect(2*time.Second, "first notification: firing 1")
+		for _, shard := range []string{"0-5460", "5461-10922"} {
+			n.save("1", "orders", incident.Ongoing, func(i *incident.Incident) { i.Shard = shard })
+			n.expect(time.Minute+2*time.Second, "repeat interval elapsed: firing 2")
+			n.expect(time.Minute+2*time.Second, "repeat interval elapsed: firing 1")
+		}
+		n.stop()
+		n.start()
+		n.expect(2*time.Second, "repeat interval elapsed: firing 1")
+		if log := n.store.log; len(log) != 3 {
+			t.Errorf("log %+v", log)
+		}
+	})
+}
+
 // failFiring lets all messages but those of ends fail, and counts them.
 func (n *night) failFiring(failed error) *atomic.Int64 {
 	var tries atomic.Int64

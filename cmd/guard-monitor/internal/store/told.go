@@ -14,8 +14,8 @@ type Told struct {
 	At       time.Time
 	State    incident.State
 	Cause    incident.Cause
-	Cluster  string // of this and the next, nothing is known if an older version sent it
-	Shard    string
+	Cluster  string // what an older version sent has that of the incident at the upgrade
+	Shard    string // likewise
 	Severity string // empty if an older version sent it
 	// Counts were sent. An older version did not note some, which are below 0.
 	incident.Counts

@@ -80,6 +80,22 @@ func TestSettleKeepsSeverity(t *testing.T) {
 	}
 }
 
+// What an older version sent has the labels of its incident: nobody is sent the end of others.
+func TestUpgradeKnowsLabels(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "m.db")
+	older(t, path, 19)
+	exec(t, path, `INSERT INTO incidents (id, group_key, service, cause, cluster, shard, node, slot, state, confidence, first_at, last_at,
+			seen_at, updated_at, opened_at, resolved_at, regressed, evidence, doc_link, merged_into, rate)
+			VALUES ('i', 'k', 'orders', 'failover', 'main', '0-5460', '', -1, 'ongoing', 'low', 0, 0, 0, 0, 0, 0, 0, '[]', '', '', '{}');
+		INSERT INTO notifications (at, receiver, incident_id, reason, state, attempts, error) VALUES
+			(0, 'ops', 'i', 'firing', 'ongoing', 1, ''), (0, 'ops', 'purged', 'firing', 'ongoing', 1, ''), (0, 'ops', '', 'test', '', 1, '')`)
+	s := openStore(t, path)
+	told, err := s.Told(t.Context(), "ops", []string{"i", "purged"})
+	if err != nil || told["i"].Cluster != "main" || told["i"].Shard != "0-5460" || told["purged"].State != incident.Ongoing || told["purged"].Cluster != "" {
+		t.Errorf("told %+v, %v", told, err)
+	}
+}
+
 // Sentences that an older version stored are shown as they are, and what else was
 // known beside them is kept.
 func TestUpgradeKeepsSentences(t *testing.T) {
