@@ -86,6 +86,14 @@ var monitorMutants = []mutant{
 		tests: "cmd/guard-monitor/internal/dispatch TestLabelsGoBack",
 	},
 	{
+		name:  "new-incident-sent-with-an-end",
+		loses: "With the end of an alert a pager is sent what is new in its group, before the group wait and as part of an end.",
+		file:  "cmd/guard-monitor/internal/dispatch/ends.go",
+		old:   `		if told := c.told[i.ID]; told.State == "" || !told.State.Open() {`,
+		new:   `		if told := c.told[i.ID]; told.State != "" && !told.State.Open() {`,
+		tests: "cmd/guard-monitor/internal/dispatch TestEndLeavesOutWhatIsNew",
+	},
+	{
 		name:  "repeated-labels-unlogged",
 		loses: "Alertmanager is sent the end of an alert after each restart, and no end when its labels change a second time.",
 		file:  "cmd/guard-monitor/internal/dispatch/courier.go",

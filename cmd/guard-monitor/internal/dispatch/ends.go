@@ -69,12 +69,18 @@ func endsFirst(due []group) []group {
 	return sorted
 }
 
-// endOf returns the group that an end belongs to, with what it has besides.
+// endOf returns the group that an end belongs to, with what the receiver knows of it besides. What
+// is new waits for its own message.
 func (c *courier) endOf(key string, labels map[string]string, groups map[string]group) group {
-	g := groups[key]
-	g.key, g.labels, g.reason = key, c.shared(labels), reasonOver
-	if slices.ContainsFunc(g.told, func(i *incident.Incident) bool { return i.State.Open() }) {
-		g.reason = reasonResolved
+	g := group{key: key, labels: c.shared(labels), reason: reasonOver}
+	for _, i := range groups[key].told {
+		if told := c.told[i.ID]; told.State == "" || !told.State.Open() {
+			continue
+		}
+		g.told = append(g.told, i)
+		if i.State.Open() {
+			g.reason = reasonResolved
+		}
 	}
 	return g
 }

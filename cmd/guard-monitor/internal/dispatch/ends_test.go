@@ -153,6 +153,22 @@ func TestEndIsSentOnce(t *testing.T) {
 	}
 }
 
+// What is new in the group of an end waits for its own message, and what is known there is sent with it.
+func TestEndLeavesOutWhatIsNew(t *testing.T) {
+	inBubble(t, keyed, func(n *night) {
+		at := func(shard string) func(*incident.Incident) {
+			return func(i *incident.Incident) { i.Cause, i.Shard = incident.Unreachable, shard }
+		}
+		n.save("2", "orders", incident.New, at("0-5460"))
+		n.change(incident.New, at(""))
+		n.expect(0, "first notification: firing 2")
+		n.save("3", "orders", incident.New, at("5461-10922"))
+		n.save("1", "orders", incident.Ongoing)
+		n.expect(2*time.Second, "some alerts resolved: firing 2", "cause found: firing 1")
+		n.expect(6*time.Minute, "new alerts added: firing 2")
+	})
+}
+
 // What goes on under labels whose end has arrived is open again.
 func TestLabelsGoBack(t *testing.T) {
 	inBubble(t, keyed, func(n *night) {
