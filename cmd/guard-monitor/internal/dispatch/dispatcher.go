@@ -52,7 +52,7 @@ type Route struct {
 	// Repeats are not logged, unless they have other labels.
 	Continuous bool
 	// Keyed is for a receiver that knows an alert by its labels. When they change, it is sent the end
-	// of what it was sent before.
+	// of what it was sent before, if Resolved is set.
 	Keyed bool
 }
 
