@@ -18,11 +18,11 @@ import (
 	"github.com/belaygo/belay/notify/rabbitmq"
 )
 
-// A service that stops is missed, until it is back.
+// A service that stops is missed after the least time that counts, until it is back.
 func TestSilentService(t *testing.T) {
 	t.Parallel()
 	broker := teststack.AMQP(t)
-	p := start(t, nil, "-amqp-url", broker, "-listen", "127.0.0.1:0", "-config", settings(t, "incidents: {silent_after: 1s}\n"))
+	p := start(t, nil, "-amqp-url", broker, "-listen", "127.0.0.1:0", "-config", settings(t, "incidents: {silent_after: 10s}\n"))
 	p.eventually("healthy", p.healthy)
 	stop := startService(t, broker)
 	p.eventually("the heartbeats are heard", func() bool { return !p.metric("belay_monitor_heartbeats_total 0") })
