@@ -242,7 +242,7 @@ func TestClientGivesUpBeforeTheTTL(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaults()
 		engine.onAcquire(func(context.Context, lockengine.Request, time.Duration) (lockengine.Grant, error) {
-			time.Sleep(time.Second)
+			<-time.After(time.Second)
 			return lockengine.Grant{}, fmt.Errorf("%w: dial: %w", lockengine.ErrNotSent, context.DeadlineExceeded)
 		})
 		_, err := newLocker(t, engine, lock.Config{}).TryAcquire(t.Context(), "k")

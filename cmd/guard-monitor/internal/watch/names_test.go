@@ -130,7 +130,7 @@ func granted(t *testing.T, url string) (places []notify.Place) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		places = append(places, notify.Place{Node: g.Place.Node, Slot: g.Place.Slot})
+		places = append(places, notify.Place{Node: g.Node, Slot: g.Slot})
 	}
 	return places
 }
