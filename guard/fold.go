@@ -42,13 +42,14 @@ func (w update[T]) target(ctx context.Context, in *folding) (target, bool) {
 var known sync.Map // reflect.Type → bool
 
 // folds reports whether several changes of a row of the model can be made before it is
-// saved: no hook expects to see each, and copies of the row share no memory.
+// saved: no hook expects to see each, copies of the row share no memory, and each change
+// would find the row as the one before leaves it.
 func folds(s *schema.Schema) bool {
 	if yes, ok := known.Load(s.ModelType); ok {
 		return yes.(bool)
 	}
 	hooks := s.BeforeSave || s.AfterSave || s.BeforeUpdate || s.AfterUpdate || s.AfterFind
-	yes := !hooks && copies(s.ModelType) && !slices.ContainsFunc(s.Fields, generated)
+	yes := !hooks && copies(s.ModelType) && !slices.ContainsFunc(s.Fields, generated) && !slices.ContainsFunc(s.Fields, models.Unread)
 	known.Store(s.ModelType, yes)
 	return yes
 }

@@ -104,8 +104,8 @@ func Remember(d time.Duration) Option {
 //
 // Any other Change runs alone, and so does one with Also, Protects, Remember or Retries.
 // The same holds for
-//   - the Update of a model with hooks, with columns that the database computes, or with
-//     fields that share memory (pointers, slices, maps);
+//   - the Update of a model with hooks, with columns that the database computes or that gorm
+//     does not read, or with fields that share memory (pointers, slices, maps);
 //   - the Insert of a model with hooks or associations, or into a table whose triggers the
 //     database shows.
 //

@@ -694,4 +694,12 @@ var verdictMutants = []mutant{
 `,
 		tests: "guard TestUpdateKeepsWhatIsNotRead",
 	},
+	{
+		name:  "unread-column-is-folded",
+		loses: "Of two callers that share a transaction the second empties what the first has set.",
+		file:  "guard/fold.go",
+		old:   ` && !slices.ContainsFunc(s.Fields, models.Unread)`,
+		new:   ``,
+		tests: "guard TestCombineKeepsWhatIsNotRead",
+	},
 }
