@@ -55,3 +55,23 @@ func TestPluginRaisesTheVersionBefore(t *testing.T) {
 		e.wantNoEvent()
 	})
 }
+
+// TestPluginReadsBehindAnUpdate: a read that comes right behind an UPDATE of gorm does not make it
+// one that only the lock would guard.
+func TestPluginReadsBehindAnUpdate(t *testing.T) {
+	for name, read := range map[string]func(*gorm.DB) error{
+		"by Find": func(tx *gorm.DB) error { return tx.Find(&[]Order{}).Error },
+		"by Raw":  func(tx *gorm.DB) error { return tx.Raw("\n\tSELECT no FROM orders").Scan(&[]string{}).Error },
+	} {
+		t.Run(name, func(t *testing.T) {
+			each(t, func(e *env) {
+				e.create(&Stock{ID: 1, Left: 9})
+				wantNil(e.t, e.db.Callback().Update().After("gorm:update").Before("belay:noted").Register("test:read", func(db *gorm.DB) {
+					_ = db.AddError(read(db.Session(&gorm.Session{NewDB: true})))
+				}))
+				g, _ := e.dbOnly(guard.Config{})
+				wantNil(e.t, g.Apply(bg, "stock:1", guard.Update(&Stock{ID: 1}, take)))
+			})
+		})
+	}
+}

@@ -78,15 +78,18 @@ func insideRow(db *gorm.DB) {
 
 // learn passes the error of a statement to its transaction. The connection sees most
 // errors itself, but not those that come with the rows. The error may also be a hook's,
-// from another database or after a savepoint. What has succeeded is no part of a statement that
-// comes behind it, as that of a plugin may come right before gorm's own.
+// from another database or after a savepoint. A write that has succeeded is no part of a statement
+// that comes behind it, as that of a plugin may come right before gorm's own. A read says nothing of
+// what is sent around it, as it may come between a write of gorm and its classification.
 func learn(db *gorm.DB) {
 	t := txOf(db.Statement)
 	switch {
 	case t == nil:
 		return
 	case db.Error == nil:
-		t.journal.Mark()
+		if !isSelect(db.Statement.SQL.String()) {
+			t.journal.Mark()
+		}
 		return
 	}
 	t.conn.Settle()
@@ -95,6 +98,12 @@ func learn(db *gorm.DB) {
 		t.judge.Doubt(db.Error)
 	}
 	db.Error = t.front.Translate(db.Error)
+}
+
+// isSelect reports whether SQL begins with SELECT.
+func isSelect(sql string) bool {
+	sql = strings.TrimLeft(sql, " \t\r\n(")
+	return len(sql) >= 6 && strings.EqualFold(sql[:6], "SELECT")
 }
 
 // isolation forgets all sessions when SQL outside of a guarded transaction has set the

@@ -671,10 +671,20 @@ var verdictMutants = []mutant{
 		name:  "plugin-wrote-nothing",
 		loses: "A COMMIT that is lost is taken for one of nothing, though a plugin wrote.",
 		file:  "internal/dbtx/callback_inside.go",
-		old: `		t.journal.Mark()
+		old: `			t.journal.Mark()
+		}
 		return`,
-		new:   `		return`,
+		new: `		}
+		return`,
 		tests: "guard TestPluginRaisesTheVersionBefore TestPluginWritesBeforeAnUpdate",
+	},
+	{
+		name:  "read-hides-a-write",
+		loses: "What the database itself guards is refused without the lock, as a goroutine has read meanwhile.",
+		file:  "internal/dbtx/callback_inside.go",
+		old:   `if !isSelect(db.Statement.SQL.String()) {`,
+		new:   `if db.Statement.SQL.Len() >= 0 {`,
+		tests: "guard TestPluginReadsBehindAnUpdate",
 	},
 	{
 		name:  "path-that-stays",
