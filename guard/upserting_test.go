@@ -2,6 +2,7 @@ package guard_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"gorm.io/gorm"
@@ -91,6 +92,50 @@ func TestInsertedBehindDoNothing(t *testing.T) {
 			e.t.Errorf("%d are left, error %v", left, err)
 		}
 	})
+}
+
+// Booked has a hook that writes to other tables.
+type Booked struct {
+	ID uint
+	No string `gorm:"size:64;uniqueIndex"`
+}
+
+func (*Booked) AfterCreate(tx *gorm.DB) error {
+	tx = tx.Session(&gorm.Session{NewDB: true})
+	if err := tx.Create(&Skipped{No: "audit"}).Error; err != nil {
+		return err
+	}
+	return tx.Create(&Order{No: tx.NowFunc().String()}).Error
+}
+
+// TestInsertedBehindAHook: nor does it if a hook has written other tables since.
+func TestInsertedBehindAHook(t *testing.T) {
+	each(t, func(e *env) {
+		wantNil(e.t, e.db.AutoMigrate(&Booked{}, &Skipped{}))
+		e.create(&Stock{ID: 1, Left: 9}, &Booked{No: "1"})
+		err := e.Do(bg, "stock:1", func(ctx context.Context, tx *gorm.DB) error {
+			made := tx.Clauses(clause.OnConflict{DoNothing: true}).Create(&Booked{No: "1"})
+			if err := guard.Inserted(ctx, guard.Row("bookeds", "no", "1"), made.RowsAffected, made.Error); err != nil {
+				return err
+			}
+			return takeOne(1)(ctx, tx)
+		})
+		if left := e.stock(1).Left; err == nil || left != 9 {
+			e.t.Errorf("%d are left, error %v", left, err)
+		}
+	})
+}
+
+// TestInsertedBesideAnUpsert: an upsert of another table says nothing of the row.
+func TestInsertedBesideAnUpsert(t *testing.T) {
+	db := testdb.OpenMySQL(t, teststack.MySQL(t))
+	wantNil(t, db.AutoMigrate(&Order{}, &Skipped{}))
+	g := guardtest.New(t, db)
+	wantNil(t, g.Do(bg, "order:1", func(ctx context.Context, tx *gorm.DB) error {
+		made := tx.Exec("INSERT IGNORE INTO orders (no) VALUES ('1')")
+		err := tx.Create(&Skipped{No: "1"}).Error
+		return errors.Join(err, guard.Inserted(ctx, guard.Row("orders", "no", "1"), made.RowsAffected, made.Error))
+	}))
 }
 
 // TestCombinedInsertThatUpserts: nor does one that callers share, by a plugin.

@@ -80,8 +80,8 @@ func (t *Tx) Inserted(row *tablerow.Row, n int64, err error) error {
 	if err != nil {
 		return err
 	}
-	if t.journal.ReturnsFound() {
-		err := fmt.Errorf("%w: the INSERT into %s returns a row that is there, too, as gorm's DoNothing does on MariaDB: use INSERT IGNORE",
+	if t.journal.ReturnsFound(row.Table) {
+		err := fmt.Errorf("%w: an INSERT into %s returns a row that is there, too, as gorm's DoNothing does on MariaDB: use INSERT IGNORE",
 			conflict.ErrUnprotectable, row.Table)
 		t.Poison(err)
 		return err

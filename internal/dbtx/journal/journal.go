@@ -21,9 +21,9 @@ type Journal struct {
 	sent       int // statements so far
 	sentBefore int // statements before the one that runs
 	writes     []Write
-	marked     int  // writes before the statement that gorm is about to send
-	called     bool // a function was called that may have written
-	uncertain  bool // the last write returns also a row that it did not insert
+	marked     int     // writes before the statement that gorm is about to send
+	called     bool    // a function was called that may have written
+	uncertain  []Write // that return also a row that they did not insert
 	undo       []func()
 	savepoints []savepoint
 
@@ -79,19 +79,22 @@ func (j *Journal) Note(st sqltext.Statement) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if wrote {
-		j.uncertain = st.ReturnsFound()
-		j.writes = append(j.writes, Write{How: statement.Raw, Table: table, Calls: st.Calls(), Deletes: st.MayDelete()})
+		w := Write{How: statement.Raw, Table: table, Calls: st.Calls(), Deletes: st.MayDelete()}
+		j.writes = append(j.writes, w)
+		if st.ReturnsFound() {
+			j.uncertain = append(j.uncertain, w)
+		}
 	} else if st.Calls() {
 		j.called = true
 	}
 }
 
-// ReturnsFound reports whether the last write returns a row that it has found as it does one that
-// it has inserted.
-func (j *Journal) ReturnsFound() bool {
+// ReturnsFound reports whether a write to the table returns a row that it has found as it does one
+// that it has inserted. Which of the writes to one table the program asks about is not known.
+func (j *Journal) ReturnsFound(table string) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.uncertain
+	return slices.ContainsFunc(j.uncertain, func(w Write) bool { return w.mayBeTo(table) })
 }
 
 // NoteMessages notes an INSERT of messages. empty is set if it wrote none.

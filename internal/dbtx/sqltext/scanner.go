@@ -16,7 +16,7 @@ const maxWords = 64
 
 // decides reports whether a word decides what its statement may do.
 func decides(word string) bool {
-	return modifies(word) || locksOrStores(word) || token{text: word}.setsAutocommit() || token{text: word}.isIsolation() ||
+	return modifies(word) || locksOrStores(word) || isOfUpsert(word) || token{text: word}.setsAutocommit() || token{text: word}.isIsolation() ||
 		token{text: word}.isOfLater() || token{text: word}.isMode()
 }
 

@@ -95,6 +95,9 @@ func (st Statement) ReturnsFound() bool {
 	return st.index("DUPLICATE") > 0 && st.index("RETURNING") > 0
 }
 
+// isOfUpsert reports whether a word may be of ON DUPLICATE KEY UPDATE, or be the RETURNING behind it.
+func isOfUpsert(word string) bool { return word == "DUPLICATE" || word == "RETURNING" }
+
 // OnlyInserts reports whether a statement inserts rows by itself, and updates none.
 func (st Statement) OnlyInserts() bool {
 	switch st.Words()[0] {

@@ -33,6 +33,23 @@ func TestWritesOf(t *testing.T) {
 	}
 }
 
+// TestReturnsFound: how long an upsert is does not hide what it returns.
+func TestReturnsFound(t *testing.T) {
+	long := "INSERT INTO t VALUES (" + strings.Repeat("DEFAULT, ", maxWords) + "1)"
+	for query, want := range map[string]bool{
+		"INSERT INTO t VALUES (1) ON DUPLICATE KEY UPDATE id = id RETURNING id": true,
+		"INSERT INTO t VALUES (1) ON DUPLICATE KEY UPDATE id = id":              false,
+		"INSERT IGNORE INTO t VALUES (1) RETURNING id":                          false,
+		long + " ON DUPLICATE KEY UPDATE id = id RETURNING id":                  true,
+		long + " ON DUPLICATE KEY UPDATE id = id":                               false,
+		long + " RETURNING id":                                                  false,
+	} {
+		if got := Split(query, MySQL)[0].ReturnsFound(); got != want {
+			t.Errorf("%s: %v, want %v", query, got, want)
+		}
+	}
+}
+
 func TestOnlyReads(t *testing.T) {
 	long := "SELECT " + strings.Repeat("a_column, ", maxWords) + "id FROM t"
 	for query, want := range map[string]bool{
