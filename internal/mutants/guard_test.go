@@ -711,6 +711,14 @@ var verdictMutants = []mutant{
 		tests: "guard TestPathThatStays",
 	},
 	{
+		name:  "authorization-that-stays",
+		loses: "On PostgreSQL later requests run as another user, who may find other tables of claims.",
+		file:  "internal/dbtx/sqltext/writes.go",
+		old:   `, "AUTHORIZATION", "SESSION_AUTHORIZATION":`,
+		new:   `, "AUTHORIZATION":`,
+		tests: "internal/dbtx TestDefaultsOfPostgres",
+	},
+	{
 		name:  "unread-column-is-saved",
 		loses: "An Update empties the column of a field that gorm writes and does not read.",
 		file:  "internal/dbtx/callback_write.go",

@@ -86,7 +86,7 @@ func (st Statement) KeepsPath() bool {
 		return false
 	}
 	name := 1
-	for name < len(st.tokens)-1 && st.tokens[name].text == "SESSION" {
+	for name < len(st.tokens)-1 && st.tokens[name].text == "SESSION" && !st.tokens[name].dot {
 		name++
 	}
 	return name < len(st.tokens) && !st.tokens[name].dot && st.tokens[name].isOfPath()

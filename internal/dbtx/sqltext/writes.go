@@ -122,7 +122,7 @@ func (st Statement) SetsPath() bool {
 // isOfPath: a variable's name may be quoted, too.
 func (t token) isOfPath() bool {
 	switch strings.ToUpper(t.text) {
-	case "SEARCH_PATH", "SCHEMA", "ROLE", "AUTHORIZATION":
+	case "SEARCH_PATH", "SCHEMA", "ROLE", "AUTHORIZATION", "SESSION_AUTHORIZATION":
 		return true
 	}
 	return false
