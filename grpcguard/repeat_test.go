@@ -54,3 +54,17 @@ func TestRowThatIsThere(t *testing.T) {
 	})
 	b.call(pay, 10, key("k")...).wantCode(t, codes.FailedPrecondition, "ROW_EXISTS")
 }
+
+// TestRowThatIsStale: a row that another writer has changed may be read again by a repeat, which is
+// asked for.
+func TestRowThatIsStale(t *testing.T) {
+	t.Parallel()
+	b := newBank(t)
+	testdb.WantNil(t, b.db.Create(&Account{ID: 8}).Error)
+	b.serve(func(ctx context.Context, cents int64) (proto.Message, error) {
+		_ = guard.Tx(ctx).Delete(&[]Account{{ID: 7, Version: 1}, {ID: 8, Version: 2}}).Error
+		return wrapperspb.Int64(cents), nil
+	})
+	b.call(pay, 10, key("k")...).wantCode(t, codes.Unavailable, "again in 1s")
+	b.wantRan(1, 1000)
+}

@@ -73,3 +73,20 @@ func TestRowThatIsThere(t *testing.T) {
 	wantFinal(t, server, http.StatusConflict, "exists")
 	s.wantCents(1000)
 }
+
+// TestRowThatIsStale: a row that another writer has changed may be read again by a repeat, which is
+// asked for.
+func TestRowThatIsStale(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	testdb.WantNil(t, s.db.Create(&Account{ID: 8}).Error)
+	server := s.serve(func(_ http.ResponseWriter, r *http.Request) {
+		_ = guard.Tx(r.Context()).Delete(&[]Account{{ID: 7, Version: 1}, {ID: 8, Version: 2}}).Error
+	})
+	got := post(t, server, "/pay/1", "", "Idempotency-Key", "a")
+	got.want(t, http.StatusServiceUnavailable, "")
+	if got.header.Get("Retry-After") == "" {
+		t.Error("no repeat is asked for")
+	}
+	s.wantCents(1000)
+}

@@ -129,5 +129,20 @@ var httpMutants = []mutant{
 		old:   `return id != "" && id == h.Get("Idempotency-Key")`,
 		new:   `return id != ""`,
 		tests: "httpguard TestHeaderOfAMessage",
+	}, {
+		name:  "stale-row-is-final-over-http",
+		loses: "A client is told that its request is refused, which a repeat would serve.",
+		file:  "httpguard/problem.go",
+		old:   `c.Kind == dbguard.Duplicate`,
+		new:   `c != nil`,
+		tests: "httpguard TestRowThatIsStale",
+	},
+	{
+		name:  "stale-row-is-final-over-grpc",
+		loses: "A client is told that its request is refused, which a repeat would serve.",
+		file:  "grpcguard/status.go",
+		old:   `c.Kind == dbguard.Duplicate`,
+		new:   `c != nil`,
+		tests: "grpcguard TestRowThatIsStale",
 	},
 }

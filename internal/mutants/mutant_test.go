@@ -48,7 +48,7 @@ func (m mutant) apply() (string, error) {
 
 // module returns the folder of the module that a folder is in, and the folder from there.
 func module(folder string) (mod, rest string) {
-	for _, mod := range []string{"cmd/guard-monitor", "lock/etcdlock", "lock/zklock"} {
+	for _, mod := range []string{"cmd/guard-monitor", "grpcguard", "lock/etcdlock", "lock/zklock"} {
 		if rest, ok := strings.CutPrefix(folder, mod); ok {
 			return mod, "." + rest
 		}
