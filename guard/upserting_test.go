@@ -3,7 +3,10 @@ package guard_test
 import (
 	"context"
 	"errors"
+	"strconv"
+	"sync"
 	"testing"
+	"time"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
@@ -12,6 +15,7 @@ import (
 	"github.com/belaygo/belay/guard/guardtest"
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/internal/testwait"
 )
 
 // Skipped has a hook that leaves out a row which is there.
@@ -146,7 +150,24 @@ func TestCombinedInsertThatUpserts(t *testing.T) {
 	wantNil(t, db.Callback().Create().Before("gorm:create").Register("upsert", func(db *gorm.DB) {
 		db.Statement.AddClause(clause.OnConflict{DoNothing: true})
 	}))
-	if err := g.Apply(bg, "label:1", guard.Insert(&Label{Code: "1"}), guard.Combine()); err == nil {
-		t.Error("an Insert that no repeat fails is made")
+	g.NoTurnLimit()
+	var all sync.WaitGroup
+	wantNil(t, g.Do(bg, "labels", func(context.Context, *gorm.DB) error {
+		for i := range 2 {
+			all.Go(func() {
+				insert := guard.Insert(&Label{Code: strconv.Itoa(i)})
+				if err := g.Apply(bg, "labels", insert, guard.Wait(time.Minute), guard.Combine()); err == nil {
+					t.Error("an Insert that no repeat fails is made")
+				}
+			})
+			testwait.Until(t, "the caller queues", func() bool { return g.Lines() == 1 && g.Queued("labels") == i })
+		}
+		return nil
+	}))
+	all.Wait()
+	var n int64
+	wantNil(t, db.Model(&Label{}).Count(&n).Error)
+	if n != 0 {
+		t.Errorf("%d rows, want none", n)
 	}
 }

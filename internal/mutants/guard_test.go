@@ -660,6 +660,14 @@ var verdictMutants = []mutant{
 		tests: "guard TestInsertThatUpserts TestInsertThatUpsertsIsSwallowed TestCombinedInsertThatUpserts",
 	},
 	{
+		name:  "shared-insert-that-upserts",
+		loses: "A repeat of an Insert that callers share takes effect, as a plugin made it an upsert.",
+		file:  "guard/fold_insert.go",
+		old:   `if err := refusesRepeats(dbtx.FromContext(ctx), made); err != nil {`,
+		new:   `if err := made.Error; err != nil {`,
+		tests: "guard TestCombinedInsertThatUpserts",
+	},
+	{
 		name:  "found-row-is-inserted",
 		loses: "On MariaDB a repeat behind gorm's DoNothing takes effect.",
 		file:  "internal/dbtx/update_row.go",
