@@ -40,9 +40,11 @@
 //	Aborted             the call is being served now
 //	AlreadyExists       the call was served, and its answer is no longer kept, or of an unknown type
 //	FailedPrecondition  the call was not served, as a row that it inserts was there
-//	Internal            no principal, too many keys, an answer that cannot be stored; or a procedure of
-//	                    MySQL or MariaDB has ended the transaction (guard.ErrTxControl), and a part of
-//	                    the handler's writes may be committed
+//	Internal            no principal, too many keys, an answer that cannot be stored; or the
+//	                    transaction was to end too early (guard.ErrTxControl): by a statement of the
+//	                    handler, which is refused; by a procedure of MySQL or MariaDB, or by a pooler
+//	                    that gives each statement any session, and a part of the handler's writes may
+//	                    be committed
 //	Unavailable         the lock or the database is not available, or failed meanwhile
 //
 // InvalidArgument, AlreadyExists and FailedPrecondition have an ErrorInfo, whose reason is

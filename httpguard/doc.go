@@ -92,8 +92,9 @@
 //	413  the body is too long
 //	422  the key belongs to a request with other content
 //	500  no principal, too many keys, an answer that cannot be stored, a body that was read before;
-//	     or a procedure of MySQL or MariaDB has ended the transaction (guard.ErrTxControl), and a part
-//	     of the handler's writes may be committed
+//	     or the transaction was to end too early (guard.ErrTxControl): by a statement of the handler,
+//	     which is refused; by a procedure of MySQL or MariaDB, or by a pooler that gives each
+//	     statement any session, and a part of the handler's writes may be committed
 //	503  the lock or the database is not available, or failed meanwhile: asking again is safe
 //
 // The body is a problem detail (RFC 9457). A 503, and a 409 for a request that is being served,
