@@ -22,6 +22,10 @@ func (t tables) deleteAnswers(ctx context.Context, keep time.Duration, requests 
 // deleteClaims deletes those of the claims that are older than keep, and with them their answers,
 // which may be younger, in one transaction: a claim that has outlived a refusal would tell a repeat
 // that the request has taken effect, and an answer that has outlived its claim would be lost.
+//
+// A process that is paused before its COMMIT holds the locks of the batch until the server ends its
+// session. Until then the batches of other purgers with these rows fail, and a repeat of one of these
+// requests, which is older than keep, waits and gets guard.ErrBusy. No other request waits.
 func (t tables) deleteClaims(ctx context.Context, keep time.Duration, requests []any) (n int64, err error) {
 	err = t.db.ReadCommitted().InTx(ctx, func(c sqldb.Conn) error {
 		res, err := c.ExecContext(ctx, "DELETE FROM belay_once WHERE "+t.older+in(requests), olderThan(keep, requests)...)
