@@ -197,8 +197,16 @@ var redisMutants = []mutant{
 		name:  "former-primary-reports-a-loss",
 		loses: "A holder gives its lock up, because a server that was the primary does not have it.",
 		file:  "lock/redislock/renew.lua",
-		old:   "  redis.call('hdel', KEYS[1], ARGV[1]) -- a",
-		new:   "  -- a",
+		old:   "local rejected = redis.pcall('hdel', KEYS[1], ARGV[1])",
+		new:   "local rejected = 0",
 		tests: "lock/redislock TestRenewAtAFormerPrimary",
+	},
+	{
+		name:  "writeless-server-hides-a-loss",
+		loses: "A holder does not learn that its lock is gone while Redis rejects writes.",
+		file:  "lock/redislock/renew.lua",
+		old:   "local rejected = redis.pcall('hdel', KEYS[1], ARGV[1])",
+		new:   "local rejected = redis.call('hdel', KEYS[1], ARGV[1])",
+		tests: "lock/redislock TestRenewAtAServerWithoutWrites",
 	},
 }

@@ -322,3 +322,16 @@ func TestRenewAtAFormerPrimary(t *testing.T) {
 	s.Must("replicaof", "no", "one")
 	wantIs(t, e.Renew(t.Context(), []lockengine.Request{hold}, ttl)[0], lockengine.ErrNotHeld)
 }
+
+// A server that rejects writes knows what it has: a lock that is gone is lost.
+func TestRenewAtAServerWithoutWrites(t *testing.T) {
+	t.Parallel()
+	s := teststack.StartRedis(t, teststack.Volatile)
+	client := redis.NewClient(&redis.Options{Addr: s.Addr})
+	defer client.Close()
+	e := openOn(t, client)
+	acquire(t, e, hold)
+	s.Must("del", hold.Key)
+	s.Must("config", "set", "min-replicas-to-write", 1)
+	wantIs(t, e.Renew(t.Context(), []lockengine.Request{hold}, ttl)[0], lockengine.ErrNotHeld)
+}
