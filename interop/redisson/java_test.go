@@ -62,7 +62,7 @@ func start(t *testing.T, program string, addrs []string) *peer {
 	t.Helper()
 	p := &peer{
 		program: program,
-		cmd: exec.Command("java", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", program,
+		cmd: exec.Command("java", "-Dfile.encoding=UTF-8", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", program,
 			"belay.interop.Peer", strings.Join(addrs, ","), strconv.FormatInt(ttl.Milliseconds(), 10)),
 		exited:  make(chan struct{}),
 		ready:   make(chan string, 1),
