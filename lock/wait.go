@@ -156,14 +156,14 @@ func (l *Locker) sleep(ctx context.Context, sub *subscription, d time.Duration) 
 
 // subscribe makes the engine notify the head when key may have become free. It returns
 // nil if the engine cannot, now or ever. The head makes no attempt meanwhile, so a silent engine
-// gets no more time than a poll.
+// gets no more time than a poll, or a ttl.
 func (l *Locker) subscribe(ctx context.Context, key string) *subscription {
 	waker, ok := l.engine.(lockengine.Waker)
 	if !ok {
 		return nil
 	}
 	sub := &subscription{notified: make(chan struct{}, 1)}
-	ctx, cancel := within(ctx, floorTo)
+	ctx, cancel := within(ctx, min(floorTo, l.cfg.TTL))
 	defer cancel()
 	stop, err := waker.Watch(ctx, key, func() { wait.Wake(sub.notified) })
 	if err != nil {

@@ -108,6 +108,22 @@ func TestWatchIsSilent(t *testing.T) {
 	})
 }
 
+// A subscription that gets no answer takes no longer than the ttl.
+func TestWatchIsSilentForAShortTTL(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newBells()
+		holder := elsewhere(t, engine)
+		engine.onWatch(func(ctx context.Context, _ string) error {
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		w := wait(t, newLocker(t, engine, lock.Config{TTL: 50 * time.Millisecond}), "k")
+		release(t, holder)
+		pass(100 * time.Millisecond)
+		w.got(t)
+	})
+}
+
 // The engine can listen again: then it is not polled any more.
 func TestWatchWorksAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -251,9 +251,17 @@ var lockMutants = []mutant{
 		name:  "silent-watch-keeps-a-waiter",
 		loses: "A waiter misses a release for a ttl, as the engine does not answer its subscription.",
 		file:  "lock/wait.go",
-		old:   `within(ctx, floorTo)`,
+		old:   `within(ctx, min(floorTo, l.cfg.TTL))`,
 		new:   `within(ctx, l.cfg.TTL)`,
 		tests: "lock TestWatchIsSilent",
+	},
+	{
+		name:  "silent-watch-outlasts-a-ttl",
+		loses: "A waiter with a short ttl misses a release for a second, as the engine does not answer its subscription.",
+		file:  "lock/wait.go",
+		old:   `within(ctx, min(floorTo, l.cfg.TTL))`,
+		new:   `within(ctx, floorTo)`,
+		tests: "lock TestWatchIsSilentForAShortTTL",
 	},
 	{
 		name:  "line-gives-up-one-by-one",
