@@ -38,8 +38,12 @@ func (l *Locker) wait(ctx context.Context, c acquireCall, first *answer) (*Lease
 	for {
 		lease, err := l.attemptUnlessMade(ctx, c, first)
 		first, c.waits = nil, true
-		if err == nil || errors.Is(err, lockengine.ErrMarked) {
-			return lease, err
+		switch {
+		case err == nil:
+			return lease, nil
+		case errors.Is(err, lockengine.ErrMarked):
+			l.queues.note(c.key, nil)
+			return nil, err
 		}
 		held, answered := errors.AsType[*lockengine.HeldError](err)
 		if answered {

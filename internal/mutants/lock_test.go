@@ -280,6 +280,14 @@ var lockMutants = []mutant{
 		tests: "lock TestQueueIsAnsweredInBetween",
 	},
 	{
+		name:  "marked-answer-leaves-a-failure",
+		loses: "A caller gives up because an engine was silent that has just told the one before it of a marker.",
+		file:  "lock/wait.go",
+		old:   "			l.queues.note(c.key, nil)\n",
+		new:   "",
+		tests: "lock TestMarkedKeyAfterASilence",
+	},
+	{
 		name:  "error-names-the-bound",
 		loses: "An error says that an engine was silent for 29 s, though its client gave up after one.",
 		file:  "lock/attempt.go",
