@@ -15,7 +15,7 @@ import (
 // error that matches ErrHeld and ctx.Err(). It also waits while the engine cannot be
 // reached, as in a failover, for at most a ttl in a row. Then it returns the engine's
 // error. Each request has less than a ttl to be answered. An engine may notice that ctx is cancelled
-// only when a request on its way is answered or times out, as redislock within a second.
+// only when a request on its way is answered or times out, as one of redislock.Open within a second.
 //
 // The lease carries the values of ctx but not its end: it lasts until it is released
 // or lost. If the engine grants the lock as ctx ends, Acquire may return either. A lease that

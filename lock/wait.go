@@ -104,8 +104,8 @@ func (l *Locker) waitEnd(ctx context.Context) error {
 	}
 }
 
-// inherit returns when the engine last answered the callers of c's queue, or c itself was made if that
-// was later, and why the engine has not answered since, if it has not.
+// inherit returns when the engine last answered the callers of c's queue, or c came, if later, and why
+// the engine has not answered since, if it has not.
 func (l *Locker) inherit(c acquireCall) (reached int64, failure error) {
 	_, heard := l.queues.headOf(c.key)
 	if heard == nil {
