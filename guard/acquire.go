@@ -61,7 +61,7 @@ func (s *keySet) get(ctx, waited context.Context, h *hold) (again bool, err erro
 	past := l.outages.past.Load()
 	if s.plan.policy == DBOnly {
 		if o := l.outages.on(h.key); o != nil { // it would only be waited for
-			return s.goWithout(ctx, waited, h, past, o.cause)
+			return s.goWithout(ctx, waited, h, o.place, past, o.cause)
 		}
 	}
 	begun, hurried := time.Now(), s.hurried(ctx, waited)
@@ -90,7 +90,7 @@ func (s *keySet) get(ctx, waited context.Context, h *hold) (again bool, err erro
 	case outage && (unavailable || errors.Is(refusal, ErrBusy)): // perhaps of this key's node
 		return true, nil
 	case unavailable:
-		return s.goWithout(ctx, waited, h, past, notRunError(err))
+		return s.goWithout(ctx, waited, h, locate(l.outages.engine, h.key), past, notRunError(err))
 	}
 	return false, refusal
 }
@@ -173,10 +173,11 @@ func refusal(ctx context.Context, err error) error {
 // be the first to notice.
 func ended(ctx context.Context) bool { return wait.Err(ctx) != nil }
 
-// goWithout gets a place in the local queue, in an outage that may begin here. If one
+// goWithout gets a place in the local queue, in an outage that may begin at the node that did not
+// serve the key: when the caller's turn comes, the key may be at another one. If an outage
 // has ended since the lock could not be asked, when so many were past, and none is open,
 // it gets the lock after all: again is true. waited ends when the wait for the key does.
-func (s *keySet) goWithout(ctx, waited context.Context, h *hold, past int64, cause error) (again bool, err error) {
+func (s *keySet) goWithout(ctx, waited context.Context, h *hold, at lockengine.Place, past int64, cause error) (again bool, err error) {
 	l := s.layer
 	acquire, within := l.locker.Acquire, waited
 	if s.hurried(ctx, waited) {
@@ -190,7 +191,7 @@ func (s *keySet) goWithout(ctx, waited context.Context, h *hold, past int64, cau
 	if lease.Grant().Owner != "" { // a real one was handed over
 		return false, nil
 	}
-	o, opened := l.outages.open(h.key, past, cause)
+	o, opened := l.outages.open(h.key, at, past, cause)
 	if o == nil {
 		_ = lease.Release(ctx)
 		h.lease, h.ctx = nil, nil

@@ -29,6 +29,7 @@ import (
 type flaky struct {
 	lockengine.Engine
 	down  [2]atomic.Bool
+	moved atomic.Bool   // keys of a are said to be on c
 	mute  atomic.Bool   // nothing is answered
 	slow  chan struct{} // closed when acquires of the key "slow" fail
 	asked atomic.Int64  // acquires
@@ -53,8 +54,12 @@ func (f *flaky) err(key string) error {
 }
 
 func (f *flaky) Locate(key string) lockengine.Place {
+	at := lockengine.Place{Node: string("ab"[f.shard(key)]), Slot: -1}
+	if at.Node == "a" && f.moved.Load() {
+		at.Node = "c"
+	}
 	f.found.Add(1)
-	return lockengine.Place{Node: string("ab"[f.shard(key)]), Slot: -1}
+	return at
 }
 
 func (f *flaky) Acquire(ctx context.Context, h lockengine.Request, ttl time.Duration) (lockengine.Grant, error) {

@@ -145,11 +145,10 @@ func (s *outages) admit(ctx context.Context, limit time.Duration) error {
 // readmit is the end of an operation that was admitted: another may be.
 func (s *outages) readmit() { <-s.admitted }
 
-// open returns the outage that key falls under, which the first caller opens: it calls
-// begin then. nil means that the last outage has ended since so many were past: then the
+// open returns the outage at a node that did not serve key, which the first caller opens: it
+// calls begin then. nil means that the last outage has ended since so many were past: then the
 // lock can be asked for again.
-func (s *outages) open(key string, past int64, cause error) (o *outage, opened bool) {
-	at := locate(s.engine, key)
+func (s *outages) open(key string, at lockengine.Place, past int64, cause error) (o *outage, opened bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o = s.at[at.Node]

@@ -223,6 +223,24 @@ func TestDBOnlyQueueOutlivesTheOutage(t *testing.T) {
 	})
 }
 
+// TestDBOnlyQueueOutlivesThePlace: who has waited in the local queue until its key is said to be
+// elsewhere still belongs to the outage that it has met.
+func TestDBOnlyQueueOutlivesThePlace(t *testing.T) {
+	each(t, func(e *env) {
+		g, engine := e.dbOnly(guard.Config{})
+		next := make(chan error, 1)
+		wantNil(e.t, g.Do(bg, "k", func(context.Context, *gorm.DB) error {
+			before := engine.found.Load()
+			go func() { next <- g.Apply(bg, "k", guard.Insert(&Order{No: "a"}), guard.Wait(time.Minute)) }()
+			testwait.Until(e.t, "the next one asks where its key is", func() bool { return engine.found.Load() > before })
+			engine.moved.Store(true)
+			return nil
+		}))
+		wantNil(e.t, <-next)
+		e.wantDegraded(0, notify.OutcomeUnknown, 1)
+	})
+}
+
 // TestDBOnlyFailedBeforeTheEnd: who could not ask for the lock, and has seen an
 // outage end since, asks again.
 func TestDBOnlyFailedBeforeTheEnd(t *testing.T) {

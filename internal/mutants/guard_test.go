@@ -505,6 +505,14 @@ var guardMutants = []mutant{
 		tests: "internal/dbtx TestCoverage",
 	},
 	{
+		name:  "outage-where-the-key-is-later",
+		loses: "A caller in the local queue begins an outage of a healthy node, which its key is said to be on by then.",
+		file:  "guard/acquire.go",
+		old:   `open(h.key, at, past, cause)`,
+		new:   `open(h.key, locate(l.outages.engine, h.key), past, cause)`,
+		tests: "guard TestDBOnlyQueueOutlivesThePlace",
+	},
+	{
 		name:  "no-limit-without-the-lock",
 		loses: "In an outage all callers of a hot row reach the database at once.",
 		file:  "guard/outage.go",
