@@ -61,7 +61,8 @@
 // keys: answers of the engine that are lost, deadlocks of the database, DBOnly. Of crews:
 // rows and requests of their members' own, a change of the leader that fails, members who leave, and
 // what the first run of a leader leaves behind while the second one has begun: a session, an event, a
-// grant that another uses. What needs clocks: deadlines of contexts, MaxHold, the limits
+// grant that another uses, an overlap with another holder. So I5 and I7 are checked of the second run
+// only. What needs clocks: deadlines of contexts, MaxHold, the limits
 // of Config, wrong wall clocks. What needs code: panics, Close, events that can't be
 // published, connections and goroutines that are left behind. That is for the simulation
 // and the tests.
