@@ -43,10 +43,10 @@ func (l *Locker) TryAcquire(ctx context.Context, key string, opts ...AcquireOpti
 
 // acquireCounted is acquire with metrics, in which a local one does not count.
 func (l *Locker) acquireCounted(ctx context.Context, c acquireCall) (*Lease, error) {
-	c.came = l.now()
+	start := l.now()
 	lease, err := l.acquire(ctx, c)
 	if !c.local {
-		l.metrics.acquired(err, time.Duration(l.now()-c.came))
+		l.metrics.acquired(err, time.Duration(l.now()-start))
 	}
 	return lease, err
 }

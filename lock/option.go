@@ -24,9 +24,8 @@ type acquireCall struct {
 	key          string
 	unlessMarked bool
 	local        bool
-	try          bool  // without waiting
-	waits        bool  // it has waited already
-	came         int64 // when the caller asked for the lock
+	try          bool // without waiting
+	waits        bool // it has waited already
 }
 
 func newAcquireCall(key string, opts []AcquireOption) acquireCall {

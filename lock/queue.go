@@ -29,20 +29,19 @@ type queue struct {
 type news struct {
 	holder  lockengine.Holder // the holder in the last answer, if another had the key
 	failure error             // why the last request got no answer; nil if it got one
-	reached int64             // when the engine last answered the queue, or was first asked
 }
 
-// newsOf returns the news in err, the error of an attempt. The engine last answered at reached.
-func newsOf(err error, reached int64) *news {
+// newsOf returns the news in err, the error of an attempt.
+func newsOf(err error) *news {
 	if held, ok := errors.AsType[*lockengine.HeldError](err); ok {
 		holder := held.Holder
 		holder.TTL = 0 // it was right when the answer came
-		return &news{holder: holder, reached: reached}
+		return &news{holder: holder}
 	}
 	if errors.Is(err, lockengine.ErrMarked) {
 		return nil
 	}
-	return &news{holder: nobody, failure: err, reached: reached}
+	return &news{holder: nobody, failure: err}
 }
 
 // failed returns why the engine does not answer the queue, or nil.
@@ -130,15 +129,11 @@ func (qs *queues) setGrant(key string, gr *grant) {
 	q.grant, q.news = gr, nil
 }
 
-// note records the engine's answer to the head. A failure does not change when it last answered.
+// note records the engine's answer to the head.
 func (qs *queues) note(key string, n *news) {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
-	q := qs.byKey[key]
-	if n.failed() != nil && q.news != nil {
-		n.reached = min(n.reached, q.news.reached)
-	}
-	q.news = n
+	qs.byKey[key].news = n
 }
 
 // headOf returns the grant of the head of key's queue or, without a grant, the queue's news.

@@ -29,26 +29,19 @@ const (
 func (l *Locker) wait(ctx context.Context, c acquireCall, first *answer) (*Lease, error) {
 	sub := l.queues.subscription(c.key)
 	last := &lockengine.HeldError{Key: c.key, Holder: nobody}
-	heard := false // the engine has answered
-	backoff := 0   // how often the sleep is doubled
-	reached, failure := l.inherit(c)
-	if failure != nil && first == nil && l.silentForTTL(reached) {
-		return nil, failure
-	}
+	heard := false     // the engine has answered
+	backoff := 0       // how often the sleep is doubled
+	reached := l.now() // when it last did
 	for {
 		lease, err := l.attemptUnlessMade(ctx, c, first)
 		first, c.waits = nil, true
-		switch {
-		case err == nil:
-			return lease, nil
-		case errors.Is(err, lockengine.ErrMarked):
-			l.queues.note(c.key, nil)
-			return nil, err
+		if err == nil || errors.Is(err, lockengine.ErrMarked) {
+			return lease, err
 		}
 		held, answered := errors.AsType[*lockengine.HeldError](err)
 		if answered {
 			last, heard, reached = held, true, l.now()
-			l.queues.note(c.key, newsOf(held, reached))
+			l.queues.note(c.key, newsOf(held))
 		}
 		if errors.Is(err, lockengine.ErrNoAnswer) || errors.Is(err, lockengine.ErrRefused) {
 			backoff = min(backoff+1, maxBackoff)
@@ -63,15 +56,11 @@ func (l *Locker) wait(ctx context.Context, c acquireCall, first *answer) (*Lease
 			if sub = l.subscribe(ctx, c.key); sub != nil {
 				continue // it may have become free before we subscribed
 			}
-		case !answered && !mayRecover(ctx, err):
+		case !answered && !l.mayRecover(ctx, err, reached):
 			return nil, err
 		}
-		givesUp := !answered && l.silentForTTL(reached)
-		if givesUp || !heard {
-			l.queues.note(c.key, newsOf(err, reached))
-		}
-		if givesUp {
-			return nil, err
+		if !heard {
+			l.queues.note(c.key, newsOf(err))
 		}
 		heed := sub
 		if !answered || held.Partial {
@@ -104,24 +93,10 @@ func (l *Locker) waitEnd(ctx context.Context) error {
 	}
 }
 
-// inherit returns when the engine last answered the callers of c's queue, or c came, if later, and why
-// the engine has not answered since, if it has not.
-func (l *Locker) inherit(c acquireCall) (reached int64, failure error) {
-	_, heard := l.queues.headOf(c.key)
-	if heard == nil {
-		return l.now(), nil
-	}
-	return max(heard.reached, c.came), heard.failure
-}
-
-// silentForTTL reports whether a wait is over because the engine last answered at reached. Those who
-// have waited behind others for as long give up with them.
-func (l *Locker) silentForTTL(reached int64) bool { return l.now()-reached >= int64(l.cfg.TTL) }
-
 // mayRecover reports whether a retry may soon succeed after an engine's failure.
-func mayRecover(ctx context.Context, err error) bool {
+func (l *Locker) mayRecover(ctx context.Context, err error, reached int64) bool {
 	return (errors.Is(err, lockengine.ErrNotSent) || errors.Is(err, lockengine.ErrRefused) || errors.Is(err, lockengine.ErrNoAnswer)) &&
-		!errors.Is(err, lockengine.ErrDenied) && wait.Err(ctx) == nil
+		!errors.Is(err, lockengine.ErrDenied) && wait.Err(ctx) == nil && l.now()-reached < int64(l.cfg.TTL)
 }
 
 // pollDelay returns how long to sleep before the next attempt of a head that heeds sub,
