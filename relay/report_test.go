@@ -83,7 +83,7 @@ func TestDeadLetterIsReported(t *testing.T) {
 				t.Errorf("event %+v of message %+v", ev, m)
 			}
 		}
-		if err := relay.Retry(bg, db, "bad/0"); err != nil {
+		if err := retry(db, "bad/0"); err != nil {
 			t.Fatal(err)
 		}
 		testwait.Until(t, "it is reported again", func() bool { return len(e.all()) == 3 })

@@ -16,7 +16,7 @@ import (
 )
 
 // ErrNotWaiting is returned by Retry and Drop if no key waits for a message of that id: it has been
-// sent, or somebody else has decided. RetrySeen returns it for a message in another state, too.
+// sent, or somebody else has decided. Retry returns it for a message in another state, too.
 var ErrNotWaiting = errors.New("relay: no key waits for this message")
 
 // A Waiting is a message that was not accepted. The others of its key wait for it.
@@ -108,27 +108,22 @@ func waiting(ctx context.Context, db sqldb.DB, parked string, limit int, args ..
 	return list, err
 }
 
-// Retry lets relays send a waiting message again, and its followers after it. The time until which
-// a dead letter may be sent begins anew, and that of its followers does not: they may have been sent by a
-// relay that died since. If it is one since its time was over, it may have taken effect:
-// ask the called service first. A message that is no dead letter is tried at once, and keeps its time.
-func Retry(ctx context.Context, db *gorm.DB, id string) error {
-	return settle(ctx, db, id, retry)
-}
-
-// RetrySeen is Retry of a message as Find, List or ListDead returned it. If Dead or Undecided is another
-// by now, the error matches ErrNotWaiting and nothing is done: a message that was only parked then may
-// have taken effect, and nobody has asked.
-func RetrySeen(ctx context.Context, db *gorm.DB, seen Waiting) error {
-	d := retry
-	d.seen = &seen
-	return settle(ctx, db, seen.ID, d)
-}
-
-var retry = decision{
-	change: "UPDATE belay_message SET created_at = CASE WHEN created_at = {now} THEN {now} - 1 ELSE {now} END WHERE message_id = ?",
-	unpark: "UPDATE belay_parked SET attempts = 0, dead = 0, retry_at = {now} WHERE key_sum = ? AND message_id = ?",
-	hasten: "UPDATE belay_parked SET retry_at = {now} WHERE key_sum = ? AND message_id = ? AND dead = 0",
+// Retry lets relays send a waiting message again, and its followers after it. seen is the message as
+// Find, List or ListDead returned it. If Dead or Undecided is another by now, the error matches
+// ErrNotWaiting and nothing is done: a message that was only parked then may have taken effect, and
+// nobody has asked.
+//
+// The time until which a dead letter may be sent begins anew, and that of its followers does not: they
+// may have been sent by a relay that died since. If it is one since its time was over, it may have taken
+// effect: ask the called service first. A message that is no dead letter is tried at once, and keeps its
+// time.
+func Retry(ctx context.Context, db *gorm.DB, seen Waiting) error {
+	return settle(ctx, db, seen.ID, decision{
+		seen:   &seen,
+		change: "UPDATE belay_message SET created_at = CASE WHEN created_at = {now} THEN {now} - 1 ELSE {now} END WHERE message_id = ?",
+		unpark: "UPDATE belay_parked SET attempts = 0, dead = 0, retry_at = {now} WHERE key_sum = ? AND message_id = ?",
+		hasten: "UPDATE belay_parked SET retry_at = {now} WHERE key_sum = ? AND message_id = ? AND dead = 0",
+	})
 }
 
 // Drop deletes a waiting message, and lets relays send its followers. A call that is under way
@@ -175,10 +170,8 @@ func (t table) settle(ctx context.Context, id string, d decision) error {
 		if err != nil || n > 0 {
 			return err
 		}
-		// It is gone, or a dead letter by now, or it stays as it was.
-		if sum, dead, err = t.waiting(ctx, id, d.seen); err != nil || dead == alive {
-			return err
-		}
+		_, _, err = t.waiting(ctx, id, d.seen) // it is gone, or a dead letter by now, or stays as it was
+		return err
 	}
 	n, err := t.exec(ctx, d.change, id)
 	if err != nil {

@@ -23,7 +23,7 @@ func TestDecide(t *testing.T) {
 		by   func(db *gorm.DB) error
 		want []string
 	}{
-		"retry": {func(db *gorm.DB) error { return relay.Retry(bg, db, "a/1") }, idsOf("a", 4)},
+		"retry": {func(db *gorm.DB) error { return retry(db, "a/1") }, idsOf("a", 4)},
 		"drop":  {func(db *gorm.DB) error { return relay.Drop(bg, db, "a/1") }, []string{"a/0", "a/2", "a/3"}},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -89,7 +89,7 @@ func TestRetryAfterUntil(t *testing.T) {
 	if w := list(t, db)[0]; !w.Dead || !w.Undecided {
 		t.Errorf("listed: %+v", w)
 	}
-	if err := relay.Retry(bg, db, "a/0"); err != nil {
+	if err := retry(db, "a/0"); err != nil {
 		t.Fatal(err)
 	}
 	emptied(t, db)
@@ -108,7 +108,7 @@ func TestRetryOfAParkedMessage(t *testing.T) {
 		start(t, db, relay.WithPause(to(publish(func(relay.Message) error { calls.Add(1); return errors.New("not now") })), time.Hour))
 		testwait.Until(t, "it is parked", func() bool { return len(list(t, db)) == 1 })
 		stored := list(t, db)[0].Time
-		if err := relay.Retry(bg, db, "a/0"); err != nil {
+		if err := retry(db, "a/0"); err != nil {
 			t.Fatal(err)
 		}
 		testwait.Until(t, "it is tried again", func() bool { w := list(t, db); return len(w) == 1 && w[0].Attempts == 2 })
@@ -134,14 +134,14 @@ func TestRetryOfWhatWasSeen(t *testing.T) {
 		if err := db.Exec("UPDATE belay_parked SET dead = 2").Error; err != nil {
 			t.Fatal(err)
 		}
-		if err := relay.RetrySeen(bg, db, parked); !errors.Is(err, relay.ErrNotWaiting) {
+		if err := relay.Retry(bg, db, parked); !errors.Is(err, relay.ErrNotWaiting) {
 			t.Errorf("retried as it was seen: %v", err)
 		}
 		given := list(t, db)[0]
 		if !given.Undecided || !given.Time.Equal(parked.Time) || calls.Load() != 1 {
 			t.Errorf("after that: %+v", given)
 		}
-		if err := relay.RetrySeen(bg, db, given); err != nil {
+		if err := relay.Retry(bg, db, given); err != nil {
 			t.Fatal(err)
 		}
 		if w := list(t, db)[0]; w.Dead || w.Time.Equal(parked.Time) {
@@ -155,15 +155,12 @@ func TestRetryWhileARelaySettles(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		change string // of the relay
-		retry  func(*gorm.DB, relay.Waiting) error
 		want   error
 		dead   int // dead letters after that
 	}{
-		"gives up":           {"UPDATE belay_parked SET dead = 2", seen, relay.ErrNotWaiting, 1},
-		"gives up, by ID":    {"UPDATE belay_parked SET dead = 2", byID, nil, 0},
-		"sends":              {"DELETE FROM belay_parked", seen, relay.ErrNotWaiting, 0},
-		"sends, by ID":       {"DELETE FROM belay_parked", byID, relay.ErrNotWaiting, 0},
-		"tries it meanwhile": {"UPDATE belay_parked SET attempts = attempts + 1", seen, nil, 0},
+		"gives up":           {"UPDATE belay_parked SET dead = 2", relay.ErrNotWaiting, 1},
+		"sends":              {"DELETE FROM belay_parked", relay.ErrNotWaiting, 0},
+		"tries it meanwhile": {"UPDATE belay_parked SET attempts = attempts + 1", nil, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -179,7 +176,7 @@ func TestRetryWhileARelaySettles(t *testing.T) {
 				testdb.WantNil(t, somebody.Exec(tt.change).Error)
 				one, session := p.session(t)
 				retried := make(chan error, 1)
-				go func() { retried <- tt.retry(one, parked) }()
+				go func() { retried <- relay.Retry(bg, one, parked) }()
 				testwait.Until(t, "the retry waits for the relay", func() bool { return testdb.Waiting(t, p.db, session) == 1 })
 				testdb.WantNil(t, somebody.Commit().Error)
 				if err := <-retried; !errors.Is(err, tt.want) {
@@ -193,9 +190,14 @@ func TestRetryWhileARelaySettles(t *testing.T) {
 	}
 }
 
-func seen(db *gorm.DB, w relay.Waiting) error { return relay.RetrySeen(bg, db, w) }
-
-func byID(db *gorm.DB, w relay.Waiting) error { return relay.Retry(bg, db, w.ID) }
+// retry retries a message as it is.
+func retry(db *gorm.DB, id string) error {
+	w, err := relay.Find(bg, db, id)
+	if err != nil {
+		return err
+	}
+	return relay.Retry(bg, db, w)
+}
 
 // session opens a pool of one session.
 func (p place) session(t *testing.T) (db *gorm.DB, id int64) {

@@ -107,7 +107,7 @@ func TestOrderOfDecisions(t *testing.T) {
 					continue
 				}
 				if rand.IntN(2) == 0 {
-					testdb.WantNil(t, relay.Retry(bg, db, w.ID))
+					testdb.WantNil(t, relay.Retry(bg, db, w))
 				} else {
 					testdb.WantNil(t, relay.Drop(bg, db, w.ID))
 					dropped[w.ID] = true

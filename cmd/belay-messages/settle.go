@@ -111,5 +111,5 @@ func (c command) retry(ctx context.Context, db *gorm.DB, m relay.Waiting) error 
 	if m.Undecided && !c.undecided {
 		return fmt.Errorf("%w and may have taken effect, so it is not sent again: %q. Ask the called service for this ID; then drop it, or retry it with -undecided", errUndecided, m.ID)
 	}
-	return relay.RetrySeen(ctx, db, m)
+	return relay.Retry(ctx, db, m)
 }

@@ -42,7 +42,11 @@ func (r *relayRole) run(ctx context.Context) error {
 		return err
 	}
 	if r.Retry != "" {
-		return relay.Retry(ctx, db, r.Retry)
+		seen, err := relay.Find(ctx, db, r.Retry)
+		if err != nil {
+			return err
+		}
+		return relay.Retry(ctx, db, seen)
 	}
 	engine, err := redislock.Open(&redis.UniversalOptions{Addrs: r.Redis}, redislock.Config{NoTracking: true})
 	if err != nil {

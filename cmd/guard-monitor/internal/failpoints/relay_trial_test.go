@@ -115,7 +115,9 @@ func (c *relayTrial) decide() {
 	if arrived := c.arrivals(); !slices.Equal(arrived, []string{bodyOf(1)}) {
 		c.Errorf("%q have arrived while the second message is a dead letter", arrived)
 	}
-	testdb.WantNil(c, relay.Retry(c.Context(), c.db, id))
+	seen, err := relay.Find(c.Context(), c.db, id)
+	testdb.WantNil(c, err)
+	testdb.WantNil(c, relay.Retry(c.Context(), c.db, seen))
 }
 
 // leaseEnds ends the lease of the dead relay, as time does.
