@@ -17,6 +17,7 @@ type unserved struct {
 	some atomic.Bool // there was one
 	mu   sync.Mutex
 	till map[int]time.Time // by slot
+	last time.Time         // of these
 }
 
 // heed notes that the lock's slot is not served, if err says so.
@@ -29,7 +30,8 @@ func (u *unserved) heed(name string, err error) {
 	if u.till == nil {
 		u.till = make(map[int]time.Time)
 	}
-	u.till[slot(name)] = time.Now().Add(unservedFor)
+	u.last = time.Now().Add(unservedFor)
+	u.till[slot(name)] = u.last
 	u.some.Store(true)
 }
 
@@ -40,5 +42,10 @@ func (u *unserved) has(name string) bool {
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return time.Now().Before(u.till[slot(name)])
+	now := time.Now()
+	if !now.Before(u.last) {
+		clear(u.till)
+		u.some.Store(false)
+	}
+	return now.Before(u.till[slot(name)])
 }
