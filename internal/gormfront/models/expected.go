@@ -42,7 +42,10 @@ func OmitUnread(stmt *gorm.Statement) {
 		return
 	}
 	for _, f := range stmt.Schema.Fields {
-		if _, zero := f.ValueOf(stmt.Context, stmt.ReflectValue); zero && Unread(f) {
+		if !Unread(f) {
+			continue
+		}
+		if _, zero := f.ValueOf(stmt.Context, stmt.ReflectValue); zero {
 			stmt.Omits = append(stmt.Omits, f.DBName)
 		}
 	}
