@@ -59,8 +59,11 @@ func (t *tracer) renewed(c *call, do action) {
 // superseded reports whether a lock is not the last that its caller has asked for. The model has
 // one for each.
 func (t *tracer) superseded(owner string) bool {
-	i := t.callerOf(owner)
-	return i >= 0 && slices.ContainsFunc(t.w.history.ops, func(o *op) bool { return o.caller() == i && o.owners[len(o.owners)-1] != owner })
+	t.w.mu.Lock()
+	defer t.w.mu.Unlock()
+	return slices.ContainsFunc(t.w.history.ops, func(o *op) bool {
+		return slices.Contains(o.owners, owner) && o.owners[len(o.owners)-1] != owner
+	})
 }
 
 func (t *tracer) released(c *call, do action) {
