@@ -201,21 +201,29 @@ func (e *env) wantAskedAgain(g *guard.Guard, engine *flaky, times int64) {
 	wantMetrics(e.t, g, map[string]float64{"without_lock_total": 1})
 }
 
+// queues has a caller wait in the local queue while something happens.
+func (e *env) queues(g *guard.Guard, engine *flaky, happens func()) {
+	e.t.Helper()
+	next := make(chan error, 1)
+	wantNil(e.t, g.Do(bg, "k", func(context.Context, *gorm.DB) error {
+		before := engine.found.Load()
+		go func() { next <- g.Apply(bg, "k", guard.Insert(&Order{No: "a"}), guard.Wait(time.Minute)) }()
+		testwait.Until(e.t, "the next one asks where its key is", func() bool { return engine.found.Load() > before })
+		happens()
+		return nil
+	}))
+	wantNil(e.t, <-next)
+}
+
 // TestDBOnlyQueueOutlivesTheOutage: who has waited in the local queue until the
 // lock is back takes the lock.
 func TestDBOnlyQueueOutlivesTheOutage(t *testing.T) {
 	each(t, func(e *env) {
 		g, engine := e.dbOnly(guard.Config{})
-		next := make(chan error, 1)
-		wantNil(e.t, g.Do(bg, "k", func(context.Context, *gorm.DB) error {
-			before := engine.found.Load()
-			go func() { next <- g.Apply(bg, "k", guard.Insert(&Order{No: "a"}), guard.Wait(time.Minute)) }()
-			testwait.Until(e.t, "the next one asks where its key is", func() bool { return engine.found.Load() > before })
+		e.queues(g, engine, func() {
 			engine.down[0].Store(false)
 			e.awaitEnd(g)
-			return nil
-		}))
-		wantNil(e.t, <-next)
+		})
 		e.wantAskedAgain(g, engine, 2)
 		if events := e.Events.All(); len(events) != 2 {
 			e.t.Errorf("%d events, want 2: %+v", len(events), events)
@@ -228,15 +236,7 @@ func TestDBOnlyQueueOutlivesTheOutage(t *testing.T) {
 func TestDBOnlyQueueOutlivesThePlace(t *testing.T) {
 	each(t, func(e *env) {
 		g, engine := e.dbOnly(guard.Config{})
-		next := make(chan error, 1)
-		wantNil(e.t, g.Do(bg, "k", func(context.Context, *gorm.DB) error {
-			before := engine.found.Load()
-			go func() { next <- g.Apply(bg, "k", guard.Insert(&Order{No: "a"}), guard.Wait(time.Minute)) }()
-			testwait.Until(e.t, "the next one asks where its key is", func() bool { return engine.found.Load() > before })
-			engine.moved.Store(true)
-			return nil
-		}))
-		wantNil(e.t, <-next)
+		e.queues(g, engine, func() { engine.moved.Store(true) })
 		e.wantDegraded(0, notify.OutcomeUnknown, 1)
 	})
 }

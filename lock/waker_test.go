@@ -87,15 +87,18 @@ func TestWatchFails(t *testing.T) {
 	})
 }
 
+// unanswered is a subscription that the engine does not answer.
+func unanswered(ctx context.Context, _ string) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
 // While the subscription gets no answer, the engine is asked once a second.
 func TestWatchIsSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newBells()
 		holder := elsewhere(t, engine)
-		engine.onWatch(func(ctx context.Context, _ string) error {
-			<-ctx.Done()
-			return ctx.Err()
-		})
+		engine.onWatch(unanswered)
 		w := wait(t, newLocker(t, engine, lock.Config{}), "k")
 		n := engine.sent().acquire
 		pass(100 * time.Second)
@@ -113,10 +116,7 @@ func TestWatchIsSilentForAShortTTL(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newBells()
 		holder := elsewhere(t, engine)
-		engine.onWatch(func(ctx context.Context, _ string) error {
-			<-ctx.Done()
-			return ctx.Err()
-		})
+		engine.onWatch(unanswered)
 		w := wait(t, newLocker(t, engine, lock.Config{TTL: 50 * time.Millisecond}), "k")
 		release(t, holder)
 		pass(100 * time.Millisecond)
@@ -148,10 +148,7 @@ func TestContextEndsWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newBells()
 		holder := elsewhere(t, engine)
-		engine.onWatch(func(ctx context.Context, _ string) error {
-			<-ctx.Done()
-			return ctx.Err()
-		})
+		engine.onWatch(unanswered)
 		w := wait(t, newLocker(t, engine, lock.Config{}), "k")
 		w.wantWaiting(t)
 		w.cancel()

@@ -307,15 +307,22 @@ func TestRefusedLeavesNothing(t *testing.T) {
 	}
 }
 
-// A former primary may lack a lock that the present one has. It does not say that the lock is lost.
-func TestRenewAtAFormerPrimary(t *testing.T) {
-	t.Parallel()
+// withoutTheLock starts a server on which hold was granted, and is gone.
+func withoutTheLock(t *testing.T) (*teststack.RedisServer, redislock.Engine) {
+	t.Helper()
 	s := teststack.StartRedis(t, teststack.Volatile)
 	client := redis.NewClient(&redis.Options{Addr: s.Addr})
-	defer client.Close()
+	t.Cleanup(func() { client.Close() })
 	e := openOn(t, client)
 	acquire(t, e, hold)
 	s.Must("del", hold.Key)
+	return s, e
+}
+
+// A former primary may lack a lock that the present one has. It does not say that the lock is lost.
+func TestRenewAtAFormerPrimary(t *testing.T) {
+	t.Parallel()
+	s, e := withoutTheLock(t)
 	s.Must("replicaof", "127.0.0.1", 1)
 	err := e.Renew(t.Context(), []lockengine.Request{hold}, ttl)[0]
 	wantVerdict(t, "Renew", err, lockengine.ErrNotSent, "READONLY")
@@ -326,12 +333,7 @@ func TestRenewAtAFormerPrimary(t *testing.T) {
 // A server that rejects writes knows what it has: a lock that is gone is lost.
 func TestRenewAtAServerWithoutWrites(t *testing.T) {
 	t.Parallel()
-	s := teststack.StartRedis(t, teststack.Volatile)
-	client := redis.NewClient(&redis.Options{Addr: s.Addr})
-	defer client.Close()
-	e := openOn(t, client)
-	acquire(t, e, hold)
-	s.Must("del", hold.Key)
+	s, e := withoutTheLock(t)
 	s.Must("config", "set", "min-replicas-to-write", 1)
 	wantIs(t, e.Renew(t.Context(), []lockengine.Request{hold}, ttl)[0], lockengine.ErrNotHeld)
 }
