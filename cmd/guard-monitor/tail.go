@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"time"
 
@@ -52,13 +51,10 @@ func tail(ctx context.Context, c *call) (err error) {
 	}
 }
 
-// openStore opens the database of a monitor, which may be running. It does not create
-// one.
+// openStore opens the database of a monitor, which may be running. It neither creates nor
+// migrates one.
 func (c *call) openStore(ctx context.Context) (*store.Store, error) {
-	if _, err := os.Stat(c.cfg.DB); err != nil {
-		return nil, fmt.Errorf("db: %w", err)
-	}
-	st, err := store.Open(ctx, c.cfg.DB)
+	st, err := store.Attach(ctx, c.cfg.DB)
 	if err != nil {
 		return nil, fmt.Errorf("db: %w", err)
 	}

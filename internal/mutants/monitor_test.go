@@ -142,6 +142,14 @@ var monitorMutants = []mutant{
 		tests: "cmd/guard-monitor/internal/store TestAddSameIDTogether TestAddAndReopen",
 	},
 	{
+		name:  "file-migrated-by-a-look",
+		loses: "A command of a newer build migrates the file of an older guard-monitor, which does not start again.",
+		file:  "cmd/guard-monitor/internal/store/store.go",
+		old:   `openBusy(ctx, path, checkCurrent)`,
+		new:   `openBusy(ctx, path, migrate)`,
+		tests: "cmd/guard-monitor/internal/store TestAttachLeavesAnOlderFile",
+	},
+	{
 		name:  "moved-event-is-counted-twice",
 		loses: "An incident counts failures that were found to belong to another.",
 		file:  "cmd/guard-monitor/internal/store/move.go",

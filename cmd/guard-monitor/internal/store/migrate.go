@@ -9,8 +9,12 @@ import (
 	"time"
 )
 
-// ErrNewerSchema says that a later version of guard-monitor wrote the database.
-var ErrNewerSchema = errors.New("store: schema is newer than this program knows")
+var (
+	// ErrNewerSchema says that a later version of guard-monitor wrote the database.
+	ErrNewerSchema = errors.New("store: schema is newer than this program knows")
+	// ErrOlderSchema says that an earlier version of guard-monitor wrote the database.
+	ErrOlderSchema = errors.New("store: schema is older than that of this program, whose serve migrates it")
+)
 
 // applicationID marks the file as ours ("Bely"): another program's database is
 // not to be altered because of a mistyped path.
@@ -47,6 +51,22 @@ func migrate(ctx context.Context, db *sql.DB) error {
 		}
 	}
 	return tx.Commit()
+}
+
+// checkCurrent returns nil if db lacks no migration.
+func checkCurrent(ctx context.Context, db *sql.DB) error {
+	have, err := schemaVersion(ctx, db)
+	if err != nil {
+		return err
+	}
+	files, err := migrations.ReadDir("migrations")
+	if err != nil {
+		return err
+	}
+	if have < len(files) {
+		return fmt.Errorf("%w: version %d, want %d", ErrOlderSchema, have, len(files))
+	}
+	return nil
 }
 
 // claim makes an empty database ours.

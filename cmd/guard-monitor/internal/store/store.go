@@ -51,10 +51,24 @@ type Store struct {
 // brings its schema up to date. The file is readable by its owner only. A
 // database of a newer schema is refused with ErrNewerSchema, another program's
 // with an error that says so; both are left as they are.
-func Open(ctx context.Context, path string) (*Store, error) {
+func Open(ctx context.Context, path string) (*Store, error) { return openBusy(ctx, path, migrate) }
+
+// Attach opens the database of a guard-monitor, which may be running. It creates no file, and
+// leaves the schema as it is: an older one is refused with ErrOlderSchema, since the guard-monitor
+// that wrote it could not start again.
+func Attach(ctx context.Context, path string) (*Store, error) {
+	if _, err := os.Stat(path); err != nil {
+		return nil, err
+	}
+	return openBusy(ctx, path, checkCurrent)
+}
+
+// openBusy opens the database once no other process has it for itself. Its schema is that of this
+// program when prepare has returned.
+func openBusy(ctx context.Context, path string, prepare func(context.Context, *sql.DB) error) (*Store, error) {
 	until := time.Now().Add(busy)
 	for {
-		s, err := open(ctx, path)
+		s, err := open(ctx, path, prepare)
 		switch {
 		case err == nil:
 			return s, nil
@@ -75,7 +89,7 @@ func locked(err error) bool {
 	return ok && e.Code()&0xff == sqlite3.SQLITE_BUSY
 }
 
-func open(ctx context.Context, path string) (*Store, error) {
+func open(ctx context.Context, path string, prepare func(context.Context, *sql.DB) error) (*Store, error) {
 	if path == "" {
 		return nil, errors.New("no file name given")
 	}
@@ -96,7 +110,7 @@ func open(ctx context.Context, path string) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(err, read.Close())
 	}
-	write, err := openWriter(ctx, path, version == 0)
+	write, err := openWriter(ctx, path, version == 0, prepare)
 	if err != nil {
 		return nil, errors.Join(err, read.Close())
 	}
@@ -114,7 +128,7 @@ func open(ctx context.Context, path string) (*Store, error) {
 	return s, nil
 }
 
-func openWriter(ctx context.Context, path string, create bool) (*sql.DB, error) {
+func openWriter(ctx context.Context, path string, create bool, prepare func(context.Context, *sql.DB) error) (*sql.DB, error) {
 	var more []string
 	if create { // the only time to choose it; before the file has a page
 		more = append(more, "auto_vacuum(2)")
@@ -124,7 +138,7 @@ func openWriter(ctx context.Context, path string, create bool) (*sql.DB, error) 
 		return nil, err
 	}
 	db.SetMaxOpenConns(1)
-	if err := migrate(ctx, db); err != nil {
+	if err := prepare(ctx, db); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	return db, nil

@@ -1,13 +1,16 @@
 package store_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/incident"
+	"github.com/belaygo/belay/cmd/guard-monitor/internal/store"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/watch"
 	"github.com/belaygo/belay/cmd/guard-monitor/internal/words"
 	"github.com/belaygo/belay/notify"
@@ -29,6 +32,27 @@ func older(t *testing.T, path string, version int) {
 		}
 		exec(t, path, string(stmts)+fmt.Sprintf("; INSERT INTO schema_version VALUES (%d, 0)", n+1))
 	}
+}
+
+// What looks at the file of an older version leaves its schema, or that version could not start again.
+func TestAttachLeavesAnOlderFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "m.db")
+	if _, err := store.Attach(t.Context(), path); !errors.Is(err, os.ErrNotExist) {
+		t.Fatalf("no file: %v", err)
+	}
+	older(t, path, 17)
+	for range 2 { // the first one has left it
+		_, err := store.Attach(t.Context(), path)
+		if !errors.Is(err, store.ErrOlderSchema) || !strings.Contains(err.Error(), "version 17") {
+			t.Fatalf("an older file: %v, want %v", err, store.ErrOlderSchema)
+		}
+	}
+	closeStore(t, openStore(t, path))
+	s, err := store.Attach(t.Context(), path)
+	if err != nil {
+		t.Fatalf("a file that was migrated: %v", err)
+	}
+	closeStore(t, s)
 }
 
 // Incidents of an older file count operations, and the begin of an outage is none.
