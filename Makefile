@@ -80,7 +80,7 @@ e2e: ## the end-to-end cases: real servers, real processes, real faults; 10,000 
 beds := galera behind semisync standby pgbouncer group multi
 
 .PHONY: chaos
-chaos: ## both layers while locks, databases, processes and connections fail; ON="mysql beds" BELAY_CHAOS=5m BELAY_CHAOS_SEED=7 BELAY_CHAOS_OLDER=COMMIT BELAY_SOAK=2h
+chaos: ## both layers while locks, databases, processes and connections fail; ON="mysql beds" BELAY_CHAOS=5m BELAY_CHAOS_SEED=7 BELAY_SOAK=2h; beside an older build, and its alerts: BELAY_CHAOS_OLDER=COMMIT
 	@scripts/chaos $(patsubst beds,$(beds),$(ON))
 
 .PHONY: failpoints

@@ -23,6 +23,8 @@ type people struct {
 }
 
 type alert struct {
+	Reason      string            `json:"-"` // of the message that it came in
+	Status      string            `json:"status"`
 	Labels      map[string]string `json:"labels"`
 	Annotations map[string]string `json:"annotations"`
 }
@@ -51,6 +53,7 @@ receivers:
 
 func (p *people) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var body struct {
+		Reason string  `json:"notification_reason"`
 		Alerts []alert `json:"alerts"`
 	}
 	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
@@ -59,6 +62,9 @@ func (p *people) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	for n := range body.Alerts {
+		body.Alerts[n].Reason = body.Reason
+	}
 	p.alerts = append(p.alerts, body.Alerts...)
 }
 

@@ -72,6 +72,17 @@ func TestPaper(t *testing.T) {
 
 func setUp(t *testing.T) *stage {
 	t.Helper()
+	s := newStage(t)
+	path := filepath.Join(t.TempDir(), "monitor.db")
+	s.monitor = start(t, "guard-monitor", s.env, build(t, "github.com/belaygo/belay/cmd/guard-monitor"),
+		"-db", path, "-config", s.people.reachable(t, s.cluster.Addrs))
+	testwait.Until(t, "the monitor has its queue", func() bool { return s.monitorIsReady(path) })
+	return s
+}
+
+// newStage returns a stage without a monitor.
+func newStage(t *testing.T) *stage {
+	t.Helper()
 	dsn, amqp := teststack.MySQL(t), teststack.AMQP(t)
 	c := &cluster{teststack.StartCluster(t, "e2e"), t}
 	s := &stage{
@@ -93,11 +104,6 @@ func setUp(t *testing.T) *stage {
 	if err := errors.Join(outbox.Migrate(context.Background(), s.db), once.Migrate(context.Background(), s.db)); err != nil {
 		t.Fatal(err)
 	}
-
-	path := filepath.Join(t.TempDir(), "monitor.db")
-	s.monitor = start(t, "guard-monitor", s.env, build(t, "github.com/belaygo/belay/cmd/guard-monitor"),
-		"-db", path, "-config", s.people.reachable(t, c.Addrs))
-	testwait.Until(t, "the monitor has its queue", func() bool { return s.monitorIsReady(path) })
 	return s
 }
 
