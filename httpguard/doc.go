@@ -37,6 +37,11 @@
 // rollback, and is not stored: a repeat runs the handler again. [Decide] changes that for one
 // answer, [Config].Policy for all.
 //
+// A handler that returns without an answer has answered 200, as in net/http. A router that writes the
+// errors of handlers later, when its middlewares have returned, must be wrapped so that it writes them
+// inside: nothing else tells a failure from a success. Such are echo, and middlewares of gin that answer
+// what c.Error has noted. Belay's repository has a wrapper for each, in interop/http.
+//
 // A repeat gets the stored status, body, trailers and headers of the handler, with
 // Idempotent-Replayed: true. Middlewares outside of the guard run again: put the package behind
 // authentication and rate limits, and inside of compression.

@@ -2,11 +2,9 @@
 package http_test
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -72,40 +70,9 @@ var routers = map[string]func(guarded middleware) http.Handler{
 				return err
 			}
 			return c.JSON(http.StatusCreated, map[string]int64{"left": left})
-		}, echo.WrapMiddleware(guarded))
+		}, echoWrap(guarded))
 		return e
 	},
-}
-
-// ginWrap makes a middleware of gin, whose writer has methods of its own: that of httpguard
-// takes its place while the handlers run.
-func ginWrap(guarded middleware) gin.HandlerFunc {
-	return func(c *gin.Context) {
-		outer := c.Writer
-		guarded(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			c.Request, c.Writer = r, ginWriter{outer, w}
-			c.Next()
-		})).ServeHTTP(outer, c.Request)
-		c.Writer = outer
-		c.Abort() // the handlers have run, or are not to
-	}
-}
-
-type ginWriter struct {
-	gin.ResponseWriter
-	w http.ResponseWriter
-}
-
-func (w ginWriter) Header() http.Header               { return w.w.Header() }
-func (w ginWriter) WriteHeader(status int)            { w.w.WriteHeader(status) }
-func (w ginWriter) WriteHeaderNow()                   {}
-func (w ginWriter) Write(p []byte) (int, error)       { return w.w.Write(p) }
-func (w ginWriter) WriteString(s string) (int, error) { return io.WriteString(w.w, s) }
-func (w ginWriter) Flush()                            {}
-
-// Hijack would reach the client past the Guard.
-func (w ginWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	return nil, nil, http.ErrNotSupported
 }
 
 func pay(w http.ResponseWriter, r *http.Request) {
@@ -118,40 +85,56 @@ func pay(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"left":%d}`, left)
 }
 
+// open serves a site, whose account has 1000 cents. pay sends the payment a, and left looks at the account.
+func open(t *testing.T, router func(guarded middleware) http.Handler) (pay func() (res *http.Response, body string), left func() int64) {
+	t.Helper()
+	db := testdb.OpenSQLite(t, t.TempDir()+"/site.db")
+	testdb.WantNil(t, db.AutoMigrate(&Account{}))
+	testdb.WantNil(t, once.Migrate(t.Context(), db))
+	testdb.WantNil(t, db.Create(&Account{ID: 7, Cents: 1000}).Error)
+	guarded, err := httpguard.New(guardtest.New(t, db).Guard, httpguard.Config{
+		Principal: func(*http.Request) (string, error) { return "eve", nil },
+	})
+	testdb.WantNil(t, err)
+	server := httptest.NewServer(router(guarded))
+	t.Cleanup(server.Close)
+	pay = func() (*http.Response, string) {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+"/payments/1", strings.NewReader("{}"))
+		testdb.WantNil(t, err)
+		r.Header.Set("Idempotency-Key", `"a"`)
+		res, err := server.Client().Do(r)
+		testdb.WantNil(t, err)
+		body, err := io.ReadAll(res.Body)
+		testdb.WantNil(t, err)
+		testdb.WantNil(t, res.Body.Close())
+		return res, strings.TrimSpace(string(body))
+	}
+	left = func() int64 {
+		t.Helper()
+		var a Account
+		testdb.WantNil(t, db.Take(&a, 7).Error)
+		return a.Cents
+	}
+	return pay, left
+}
+
 // TestRouters: a payment is made once and answered twice.
 func TestRouters(t *testing.T) {
 	for name, router := range routers {
 		t.Run(name, func(t *testing.T) {
-			db := testdb.OpenSQLite(t, t.TempDir()+"/site.db")
-			testdb.WantNil(t, db.AutoMigrate(&Account{}))
-			testdb.WantNil(t, once.Migrate(t.Context(), db))
-			testdb.WantNil(t, db.Create(&Account{ID: 7, Cents: 1000}).Error)
-			guarded, err := httpguard.New(guardtest.New(t, db).Guard, httpguard.Config{
-				Principal: func(*http.Request) (string, error) { return "eve", nil },
-			})
-			testdb.WantNil(t, err)
-			server := httptest.NewServer(router(guarded))
-			defer server.Close()
+			pay, left := open(t, router)
 			for n := range 2 {
-				r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+"/payments/1", strings.NewReader("{}"))
-				testdb.WantNil(t, err)
-				r.Header.Set("Idempotency-Key", `"a"`)
-				res, err := server.Client().Do(r)
-				testdb.WantNil(t, err)
-				body, err := io.ReadAll(res.Body)
-				testdb.WantNil(t, err)
-				testdb.WantNil(t, res.Body.Close())
-				if res.StatusCode != http.StatusCreated || strings.TrimSpace(string(body)) != `{"left":999}` {
+				res, body := pay()
+				if res.StatusCode != http.StatusCreated || body != `{"left":999}` {
 					t.Errorf("answer %d is %s, %s", n+1, res.Status, body)
 				}
 				if replayed := res.Header.Get("Idempotent-Replayed") == "true"; replayed != (n == 1) {
 					t.Errorf("answer %d is replayed: %t", n+1, replayed)
 				}
 			}
-			var a Account
-			testdb.WantNil(t, db.Take(&a, 7).Error)
-			if a.Cents != 999 {
-				t.Errorf("%d cents are left, want 999", a.Cents)
+			if cents := left(); cents != 999 {
+				t.Errorf("%d cents are left, want 999", cents)
 			}
 		})
 	}

@@ -1,0 +1,100 @@
+package http_test
+
+import (
+	"errors"
+	"net/http"
+	"testing"
+
+	"github.com/gin-gonic/gin"
+	"github.com/labstack/echo/v4"
+)
+
+var errDeclined = errors.New("declined")
+
+// failing are sites whose handler charges, and then fails as handlers of its router do. The router
+// itself answers for it.
+var failing = map[string]func(guarded middleware) http.Handler{
+	"echo": func(guarded middleware) http.Handler {
+		e := echo.New()
+		e.POST("/payments/:id", func(c echo.Context) error {
+			if _, err := charge(c.Request().Context()); err != nil {
+				return err
+			}
+			return echo.NewHTTPError(http.StatusPaymentRequired, errDeclined.Error())
+		}, echoWrap(guarded))
+		return e
+	},
+	"gin": func(guarded middleware) http.Handler {
+		engine := ginEngine()
+		engine.POST("/payments/:id", ginWrap(guarded), ginErrors, ginFails)
+		return engine
+	},
+	"gin with AbortWithError": func(guarded middleware) http.Handler {
+		engine := ginEngine()
+		engine.POST("/payments/:id", ginWrap(guarded), func(c *gin.Context) {
+			_, err := charge(c.Request.Context())
+			_ = c.AbortWithError(http.StatusPaymentRequired, errors.Join(err, errDeclined))
+		})
+		return engine
+	},
+}
+
+func ginEngine() *gin.Engine {
+	gin.SetMode(gin.ReleaseMode)
+	return gin.New()
+}
+
+// ginErrors answers the errors that handlers have noted.
+func ginErrors(c *gin.Context) {
+	if c.Next(); len(c.Errors) > 0 && !c.Writer.Written() {
+		c.JSON(http.StatusPaymentRequired, gin.H{"message": c.Errors.Last().Error()})
+	}
+}
+
+func ginFails(c *gin.Context) {
+	_, err := charge(c.Request.Context())
+	_ = c.Error(errors.Join(err, errDeclined))
+}
+
+// TestFailedHandler: a handler that returns or notes an error is rolled back, and its error is answered.
+func TestFailedHandler(t *testing.T) {
+	for name, router := range failing {
+		t.Run(name, func(t *testing.T) { wantFailed(t, router, http.StatusPaymentRequired) })
+	}
+}
+
+// TestUnansweredError: an error of gin that no handler answers inside is a 500.
+func TestUnansweredError(t *testing.T) {
+	for name, handlers := range map[string]func(guarded gin.HandlerFunc) []gin.HandlerFunc{
+		"nobody": func(guarded gin.HandlerFunc) []gin.HandlerFunc { return []gin.HandlerFunc{guarded, ginFails} },
+		"outside": func(guarded gin.HandlerFunc) []gin.HandlerFunc {
+			return []gin.HandlerFunc{ginErrors, guarded, ginFails}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			wantFailed(t, func(guarded middleware) http.Handler {
+				engine := ginEngine()
+				engine.POST("/payments/:id", handlers(ginWrap(guarded))...)
+				return engine
+			}, http.StatusInternalServerError)
+		})
+	}
+}
+
+// wantFailed pays twice: nothing is charged, stored or replayed.
+func wantFailed(t *testing.T, router func(guarded middleware) http.Handler, status int) {
+	t.Helper()
+	pay, left := open(t, router)
+	for n := range 2 {
+		res, body := pay()
+		if res.StatusCode != status {
+			t.Errorf("answer %d is %s, %q, want %d", n+1, res.Status, body, status)
+		}
+		if res.Header.Get("Idempotent-Replayed") != "" {
+			t.Errorf("answer %d is replayed", n+1)
+		}
+	}
+	if cents := left(); cents != 1000 {
+		t.Errorf("%d cents are left, want 1000", cents)
+	}
+}
