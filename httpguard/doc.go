@@ -40,7 +40,8 @@
 // A handler that returns without an answer has answered 200, as in net/http. A router that writes the
 // errors of handlers later, when its middlewares have returned, must be wrapped so that it writes them
 // inside: nothing else tells a failure from a success. Such are echo, and middlewares of gin that answer
-// what c.Error has noted. Belay's repository has a wrapper for each, in interop/http.
+// what c.Error has noted. Belay's repository has a wrapper for each, in interop/http. A wrapper that puts
+// another writer into the router's context puts the old one back in a defer, or the answer to a panic is lost.
 //
 // A repeat gets the stored status, body, trailers and headers of the handler, with
 // Idempotent-Replayed: true. Middlewares outside of the guard run again: put the package behind

@@ -2,6 +2,8 @@ package http_test
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
 	"testing"
 
@@ -96,5 +98,43 @@ func wantFailed(t *testing.T, router func(guarded middleware) http.Handler, stat
 	}
 	if cents := left(); cents != 1000 {
 		t.Errorf("%d cents are left, want 1000", cents)
+	}
+}
+
+// TestPanicInRouter: the handler panics, and the router answers that outside of the Guard.
+func TestPanicInRouter(t *testing.T) {
+	for name, router := range map[string]func(guarded middleware) http.Handler{
+		"gin": func(guarded middleware) http.Handler {
+			engine := ginEngine()
+			engine.Use(gin.RecoveryWithWriter(io.Discard))
+			engine.POST("/payments/:id", ginWrap(guarded), func(c *gin.Context) {
+				_, err := charge(c.Request.Context())
+				panic(errors.Join(err, errDeclined))
+			})
+			return engine
+		},
+		"echo": func(guarded middleware) http.Handler {
+			e := echo.New()
+			e.Use(echoRecover)
+			e.POST("/payments/:id", func(c echo.Context) error {
+				_, err := charge(c.Request().Context())
+				panic(errors.Join(err, errDeclined))
+			}, echoWrap(guarded))
+			return e
+		},
+	} {
+		t.Run(name, func(t *testing.T) { wantFailed(t, router, http.StatusInternalServerError) })
+	}
+}
+
+// echoRecover answers a panic as the middleware Recover of echo does.
+func echoRecover(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		defer func() {
+			if v := recover(); v != nil {
+				c.Error(fmt.Errorf("%v", v))
+			}
+		}()
+		return next(c)
 	}
 }

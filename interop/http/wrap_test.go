@@ -14,13 +14,18 @@ import (
 func echoWrap(guarded middleware) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
+			request, outer := c.Request(), c.Response()
+			defer func() { // also if the handler panics: echo answers that by the outer writer
+				c.SetRequest(request)
+				c.SetResponse(outer)
+			}()
 			guarded(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				c.SetRequest(r)
 				c.SetResponse(echo.NewResponse(w, c.Echo()))
 				if err := next(c); err != nil {
 					c.Error(err)
 				}
-			})).ServeHTTP(c.Response(), c.Request())
+			})).ServeHTTP(outer, request)
 			return nil
 		}
 	}
@@ -31,7 +36,11 @@ func echoWrap(guarded middleware) echo.MiddlewareFunc {
 // a middleware that answers them belongs inside.
 func ginWrap(guarded middleware) gin.HandlerFunc {
 	return func(c *gin.Context) {
-		outer := c.Writer
+		request, outer := c.Request, c.Writer
+		defer func() { // also if a handler panics: gin answers that by the outer writer
+			c.Request, c.Writer = request, outer
+			c.Abort() // the handlers have run, or are not to
+		}()
 		guarded(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			inner := &ginWriter{outer, w, http.StatusOK, -1}
 			c.Request, c.Writer = r, inner
@@ -40,9 +49,7 @@ func ginWrap(guarded middleware) gin.HandlerFunc {
 				inner.WriteHeader(http.StatusInternalServerError)
 			}
 			inner.WriteHeaderNow()
-		})).ServeHTTP(outer, c.Request)
-		c.Writer = outer
-		c.Abort() // the handlers have run, or are not to
+		})).ServeHTTP(outer, request)
 	}
 }
 
