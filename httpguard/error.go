@@ -7,7 +7,9 @@ import (
 	"github.com/belaygo/belay/guard"
 )
 
-const sendAgain = "Nothing was changed. Send the request again later."
+// sendAgain does not say that nothing was changed: an earlier request with the key may have reserved, and
+// charge now, by a guard.Call.
+const sendAgain = "Send the request again later, with the same key."
 
 // Error writes the whole answer to a request whose operation ended with err. It is for handlers
 // that call Do, Apply or Once themselves; they must handle their own errors before. The status is

@@ -74,3 +74,15 @@ func TestErrorOfARepeat(t *testing.T) {
 		}
 	}
 }
+
+// TestErrorWhileAnotherCalls: who repeats the request of a guard.Call is not told that nothing was changed,
+// and is told to keep the key. Another process may be charging.
+func TestErrorWhileAnotherCalls(t *testing.T) {
+	for _, err := range []error{guard.ErrBusy, guard.ErrUnavailable, guard.ErrLost, guard.ErrClosed, driver.ErrBadConn, &guard.PendingError{Err: guard.ErrBusy}} {
+		w := httptest.NewRecorder()
+		httpguard.Error(w, fmt.Errorf("%w: the call of another process", err))
+		if body := w.Body.String(); strings.Contains(body, "changed") || !strings.Contains(body, "with the same key") {
+			t.Errorf("%v: the client is told %s", err, body)
+		}
+	}
+}

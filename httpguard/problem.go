@@ -55,7 +55,7 @@ func problemOf(err error) (p problem, fragment string) {
 	if exists(err) {
 		return problemOf(guard.ErrExists)
 	}
-	return problem{Title: "Not available", Status: http.StatusServiceUnavailable, Detail: "Send the request again later, with the same key."}, "unavailable"
+	return problem{Title: "Not available", Status: http.StatusServiceUnavailable, Detail: sendAgain}, "unavailable"
 }
 
 // fail answers for an error, and logs the details that the answer leaves out.

@@ -67,6 +67,14 @@ var httpMutants = []mutant{
 		tests: "httpguard TestResponseWriterSurface",
 	},
 	{
+		name:  "charge-of-another-is-nothing",
+		loses: "A customer whose card is being charged is told that nothing was changed, and pays under another key.",
+		file:  "httpguard/error.go",
+		old:   `		p.Detail = sendAgain`,
+		new:   `		p.Detail = "Nothing was changed. Send the request again later."`,
+		tests: "httpguard TestErrorWhileAnotherCalls",
+	},
+	{
 		name:  "answer-waits-for-after-commit",
 		loses: "A slow function after the commit delays every answer.",
 		file:  "httpguard/answer.go",
