@@ -39,7 +39,8 @@ type Call[In, Out, Ans any] struct {
 	Do func(ctx context.Context, id string, in In) (Out, error)
 	// Settle makes of the reservation what the outcome demands, and returns the answer. It has all
 	// keys of Also. It must not fail for reasons of business: as long as it does, the request
-	// stays open, and the service is not called again. Refuse is an error here.
+	// stays open, and the service is not called again. So let Reserve insert a row that a unique index
+	// may refuse. Refuse is an error here.
 	Settle func(ctx context.Context, tx *gorm.DB, in In, o Outcome[Out]) (Ans, error)
 	// Timeout bounds one run of Do, and counts the time while the host is suspended. Defaults to 30 seconds,
 	// and is 10 minutes at most. Keep it below the MaxHold of the Locker, or the loss of the lock is reported.

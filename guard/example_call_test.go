@@ -13,25 +13,31 @@ import (
 	"github.com/belaygo/belay/once"
 )
 
-// A Purchase is what a buyer wants.
+// A Purchase is what a buyer wants, and what has become of it.
 type Purchase struct {
-	No, Buyer string
-	Item      int64
-	Cents     int
+	No    string `gorm:"primaryKey;size:64"`
+	Buyer string
+	Item  int64
+	Cents int
+	State string
 }
 
-// purchase holds an item, charges the buyer, and makes the sale or gives the item back.
+// purchase holds an item, charges the buyer, and gives the item back if the card is declined.
 func purchase(charge func(ctx context.Context, id string, cents int) (string, error)) guard.Call[Purchase, string, string] {
 	return guard.Call[Purchase, string, string]{
 		Name: "purchase",
 		Reserve: func(ctx context.Context, tx *gorm.DB, p Purchase) error {
-			return guard.Update(&Item{ID: p.Item}, func(i *Item) error {
-				if i.Left == 0 {
-					return guard.Refuse("sold out")
-				}
-				i.Left--
-				return nil
-			}).Run(ctx, tx)
+			p.State = "reserved"
+			return guard.All(
+				guard.Insert(&p), // a No that another buyer has is refused here, before the charge
+				guard.Update(&Item{ID: p.Item}, func(i *Item) error {
+					if i.Left == 0 {
+						return guard.Refuse("sold out")
+					}
+					i.Left--
+					return nil
+				}),
+			).Run(ctx, tx)
 		},
 		Do: func(ctx context.Context, id string, p Purchase) (string, error) {
 			receipt, err := charge(ctx, id, p.Cents)
@@ -41,10 +47,13 @@ func purchase(charge func(ctx context.Context, id string, cents int) (string, er
 			return receipt, err
 		},
 		Settle: func(ctx context.Context, tx *gorm.DB, p Purchase, o guard.Outcome[string]) (string, error) {
-			if o.Refused {
-				return o.Value, guard.Update(&Item{ID: p.Item}, func(i *Item) error { i.Left++; return nil }).Run(ctx, tx)
+			if !o.Refused {
+				return o.Value, tx.Model(&p).Update("state", "paid").Error
 			}
-			return o.Value, guard.Insert(&Sale{No: p.No, Item: p.Item, Buyer: p.Buyer}).Run(ctx, tx)
+			if err := tx.Model(&p).Update("state", "declined").Error; err != nil {
+				return "", err
+			}
+			return o.Value, guard.Update(&Item{ID: p.Item}, func(i *Item) error { i.Left++; return nil }).Run(ctx, tx)
 		},
 		Timeout: 20 * time.Second,
 		Until:   20 * time.Hour, // the provider remembers ids for a day
@@ -61,7 +70,7 @@ func buy(ctx context.Context, g *guard.Guard, c guard.Call[Purchase, string, str
 }
 
 func ExampleCall() {
-	db, done := exampleDB(&Sale{}, &Item{})
+	db, done := exampleDB(&Purchase{}, &Item{})
 	defer done()
 	ctx := context.Background()
 	if err := errors.Join(once.Migrate(ctx, db), once.MigrateCalls(ctx, db)); err != nil {
