@@ -37,10 +37,10 @@ type Call[In, Out, Ans any] struct {
 	// Refuse for no timeout, no 409, no 429 and no 5xx. Results pass through JSON, and are stored if they
 	// cannot be settled at once: keep them below 1 MiB.
 	Do func(ctx context.Context, id string, in In) (Out, error)
-	// Settle makes of the reservation what the outcome demands, and returns the answer. It has all
-	// keys of Also. It must not fail for reasons of business: as long as it does, the request
-	// stays open, and the service is not called again. So let Reserve insert a row that a unique index
-	// may refuse. Refuse is an error here.
+	// Settle makes of the reservation what the outcome demands, and returns the answer, which says whether
+	// Do has refused if the caller is to know. It has all keys of Also. It must not fail for reasons of
+	// business: as long as it does, the request stays open, and the service is not called again. So let
+	// Reserve insert a row that a unique index may refuse. Refuse is an error here.
 	Settle func(ctx context.Context, tx *gorm.DB, in In, o Outcome[Out]) (Ans, error)
 	// Timeout bounds one run of Do, and counts the time while the host is suspended. Defaults to 30 seconds,
 	// and is 10 minutes at most. Keep it below the MaxHold of the Locker, or the loss of the lock is reported.
@@ -87,8 +87,10 @@ func (e *PendingError) Is(target error) bool { return target == ErrPending }
 func (e *PendingError) Unwrap() error { return e.Err }
 
 // Run serves a request: it reserves, calls and settles, or goes on where an earlier Run has stopped.
-// A repeat of a settled request gets the stored answer, as with Once. opts are those of Once; keys of Also are
-// held in the transactions, and not while Do runs. The lock of the request is held all the time.
+// A repeat of a settled request gets the stored answer, as with Once. Its Refused is that of Reserve alone: what
+// Settle makes of a refusal by Do is an answer like others, so let its type tell the two apart. opts are those of
+// Once; keys of Also are held in the transactions, and not while Do runs. The lock of the request is held all the
+// time.
 //
 // The errors are those of Once, and
 //   - ErrBusy while another process may be calling;

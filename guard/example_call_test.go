@@ -22,9 +22,15 @@ type Purchase struct {
 	State string
 }
 
+// A Result is the answer to a purchase. Text is the receipt of one that is paid, or else the reason.
+type Result struct {
+	Paid bool
+	Text string
+}
+
 // purchase holds an item, charges the buyer, and gives the item back if the card is declined.
-func purchase(charge func(ctx context.Context, id string, cents int) (string, error)) guard.Call[Purchase, string, string] {
-	return guard.Call[Purchase, string, string]{
+func purchase(charge func(ctx context.Context, id string, cents int) (string, error)) guard.Call[Purchase, string, Result] {
+	return guard.Call[Purchase, string, Result]{
 		Name: "purchase",
 		Reserve: func(ctx context.Context, tx *gorm.DB, p Purchase) error {
 			p.State = "reserved"
@@ -32,7 +38,7 @@ func purchase(charge func(ctx context.Context, id string, cents int) (string, er
 				guard.Insert(&p), // a No that another buyer has is refused here, before the charge
 				guard.Update(&Item{ID: p.Item}, func(i *Item) error {
 					if i.Left == 0 {
-						return guard.Refuse("sold out")
+						return guard.Refuse(Result{Text: "sold out"})
 					}
 					i.Left--
 					return nil
@@ -46,14 +52,15 @@ func purchase(charge func(ctx context.Context, id string, cents int) (string, er
 			}
 			return receipt, err
 		},
-		Settle: func(ctx context.Context, tx *gorm.DB, p Purchase, o guard.Outcome[string]) (string, error) {
-			if !o.Refused {
-				return o.Value, tx.Model(&p).Update("state", "paid").Error
+		Settle: func(ctx context.Context, tx *gorm.DB, p Purchase, o guard.Outcome[string]) (Result, error) {
+			result := Result{Paid: !o.Refused, Text: o.Value}
+			if result.Paid {
+				return result, tx.Model(&p).Update("state", "paid").Error
 			}
 			if err := tx.Model(&p).Update("state", "declined").Error; err != nil {
-				return "", err
+				return result, err
 			}
-			return o.Value, guard.Update(&Item{ID: p.Item}, func(i *Item) error { i.Left++; return nil }).Run(ctx, tx)
+			return result, guard.Update(&Item{ID: p.Item}, func(i *Item) error { i.Left++; return nil }).Run(ctx, tx)
 		},
 		Timeout: 20 * time.Second,
 		Until:   20 * time.Hour, // the provider remembers ids for a day
@@ -62,8 +69,8 @@ func purchase(charge func(ctx context.Context, id string, cents int) (string, er
 
 var errDeclined = errors.New("declined")
 
-// buy serves a purchase once, however often it is repeated.
-func buy(ctx context.Context, g *guard.Guard, c guard.Call[Purchase, string, string], p Purchase) (string, error) {
+// buy serves a purchase once, however often it is repeated. A card that is declined is no error.
+func buy(ctx context.Context, g *guard.Guard, c guard.Call[Purchase, string, Result], p Purchase) (Result, error) {
 	r := once.Request{Operation: "purchase", Scope: []string{p.Buyer}, ID: p.No, Print: once.PrintOf(1, fmt.Append(nil, p))}
 	got, err := c.Run(ctx, g, r, p, guard.Wait(3*time.Second), guard.Also(fmt.Sprintf("item:%d", p.Item), &Item{ID: p.Item}))
 	return got.Value, err
@@ -97,7 +104,7 @@ func ExampleCall() {
 	fmt.Println(len(charged), "charge")
 	// Output:
 	// true
-	// receipt 1 over 500 <nil>
-	// sold out <nil>
+	// {true receipt 1 over 500} <nil>
+	// {false sold out} <nil>
 	// 1 charge
 }

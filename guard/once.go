@@ -19,7 +19,7 @@ import (
 type Answer[T any] struct {
 	Value    T
 	Replayed bool // it was stored by an earlier call
-	Refused  bool // the operation has returned it by Refuse: nothing else took effect
+	Refused  bool // the operation, or Reserve of a Call, has returned it by Refuse: nothing else took effect
 }
 
 // Once runs op for a request, and stores what it returns in the same transaction. Every

@@ -49,3 +49,22 @@ func TestTwoBuyersOneNumber(t *testing.T) {
 		t.Errorf("%d charges, %d left, open %+v; want 1, 4 and nothing", charges, item.Left, open)
 	}
 }
+
+// TestDeclinedPurchase: the answer of the guide's sample tells a declined card from a receipt, and so does
+// each repeat.
+func TestDeclinedPurchase(t *testing.T) {
+	db, g := openSample(t)
+	c := purchase(func(context.Context, string, int) (string, error) { return "", errDeclined })
+	p := Purchase{No: "1", Buyer: "ann", Item: 7, Cents: 500}
+	for range 2 {
+		if got, err := buy(t.Context(), g, c, p); got != (Result{Text: errDeclined.Error()}) || err != nil {
+			t.Errorf("the answer is %+v, %v, want that the card is declined", got, err)
+		}
+	}
+	var item Item
+	wantNil(t, db.Take(&item, 7).Error)
+	wantNil(t, db.Take(&p).Error)
+	if item.Left != 5 || p.State != "declined" {
+		t.Errorf("%d left, and the purchase is %s; want 5 and declined", item.Left, p.State)
+	}
+}
