@@ -18,13 +18,13 @@ import (
 func sellSQL(ctx context.Context, g *guard.Guard, no string, item int64) error {
 	sale, stock := guard.Row("sales", "no", no), guard.Row("items", "id", item)
 	return g.DoSQL(ctx, fmt.Sprintf("item:%d", item), func(ctx context.Context, tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, "INSERT INTO sales (no, item) VALUES (?, ?)", no, item); err != nil {
+			return err // also of a repeat, which finds the last item sold
+		}
 		var version int64
 		err := tx.QueryRowContext(ctx, "SELECT version FROM items WHERE id = ? AND left_over > 0", item).Scan(&version)
 		if err != nil {
 			return err // sql.ErrNoRows: sold out
-		}
-		if _, err := tx.ExecContext(ctx, "INSERT INTO sales (no, item) VALUES (?, ?)", no, item); err != nil {
-			return err
 		}
 		return guard.UpdateRow(ctx, stock, version, "left_over = left_over - 1")
 	}, guard.Protects(sale, stock))

@@ -18,12 +18,13 @@ import (
 func sell(ctx context.Context, g *guard.Guard, no string, item int64) error {
 	sale, stock := guard.Row("sales", "no", no), guard.Row("items", "id", item)
 	return pgxguard.Do(ctx, g, fmt.Sprintf("item:%d", item), func(ctx context.Context, tx pgx.Tx) error {
-		var version int64
-		if err := tx.QueryRow(ctx, "SELECT version FROM items WHERE id = $1", item).Scan(&version); err != nil {
-			return err
-		}
 		if _, err := tx.Exec(ctx, "INSERT INTO sales (no, item) VALUES ($1, $2)", no, item); err != nil {
-			return err
+			return err // also of a repeat, which finds the last item sold
+		}
+		var version int64
+		err := tx.QueryRow(ctx, "SELECT version FROM items WHERE id = $1 AND remains > 0", item).Scan(&version)
+		if err != nil {
+			return err // pgx.ErrNoRows: sold out
 		}
 		return guard.UpdateRow(ctx, stock, version, "remains = remains - 1")
 	}, guard.Protects(sale, stock))
