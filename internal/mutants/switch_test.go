@@ -129,4 +129,28 @@ var switchMutants = []mutant{
 		new:   `newest`,
 		tests: "lock/switchlock TestTokensGrowForLateProcesses",
 	},
+	{
+		name:  "switch-tries-a-short-lock",
+		loses: "A switch to a majority of servers that have just started succeeds, and no lock is granted for a ttl.",
+		file:  "lock/switchlock/to.go",
+		old:   `e.Acquire(ctx, r, ttl)`,
+		new:   `e.Acquire(ctx, r, timeout)`,
+		tests: "lock/switchlock TestToQuorum",
+	},
+	{
+		name:  "engine-that-denies-is-gone",
+		loses: "An engine that renews its locks is taken for switched off, and a lock has two holders.",
+		file:  "lock/switchlock/to.go",
+		old:   `errors.Is(err, lockengine.ErrDenied) || errors.Is(err, lockengine.ErrRefused)`,
+		new:   `errors.Is(err, lockengine.ErrRefused)`,
+		tests: "lock/switchlock TestQuorumThatAnswersIsNotGone",
+	},
+	{
+		name:  "engine-that-releases-nothing-is-gone",
+		loses: "An engine that grants locks is taken for switched off because a release failed, and a lock has two holders.",
+		file:  "lock/switchlock/to.go",
+		old:   `token, err, _ := try(ctx, engine, r.TTL)`,
+		new:   `token, _, err := try(ctx, engine, r.TTL)`,
+		tests: "lock/switchlock TestEngineThatReleasesNothingIsNotGone",
+	},
 }

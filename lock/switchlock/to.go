@@ -1,6 +1,7 @@
 package switchlock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,11 +48,12 @@ func (e *engine) To(ctx context.Context, c Change) (Record, error) {
 	if engine == nil {
 		return Record{}, fmt.Errorf("switchlock: Change.To is %q; Config.Engines has %q", c.To, e.cfg.names())
 	}
-	if _, err := e.await(ctx, view.check); err != nil { // a process that has just started writes the first record
+	v, err := e.await(ctx, view.check) // a process that has just started writes the first record
+	if err != nil {
 		return Record{}, err
 	}
-	token, err := try(ctx, engine)
-	if err != nil {
+	token, err, unreleased := try(ctx, engine, v.known.TTL)
+	if err = cmp.Or(err, unreleased); err != nil {
 		return Record{}, fmt.Errorf("switchlock: %s grants no lock, so locks stay where they are: %w", c.To, err)
 	}
 	r, err := swap(ctx, e.cfg.Source, func(r Record) (Record, error) {
@@ -59,9 +61,9 @@ func (e *engine) To(ctx context.Context, c Change) (Record, error) {
 		if err != nil || next == r {
 			return next, err
 		}
-		newest, answers := e.newest(ctx, r.To)
-		if answers && !c.GoneSince.IsZero() { // locks would have two holders
-			return r, fmt.Errorf("switchlock: %s is not gone, it grants locks: switch it off, or leave out GoneSince", r.To)
+		newest, answer := e.newest(ctx, r)
+		if answer != "" && !c.GoneSince.IsZero() { // locks would have two holders
+			return r, fmt.Errorf("switchlock: %s is not gone, it %s: switch it off, or leave out GoneSince", r.To, answer)
 		}
 		next.Base, err = base(r.Base, newest+lead(r.Lease, token), token)
 		return next, err
@@ -143,24 +145,34 @@ func base(before, newest, token int64) (int64, error) {
 	return before + newest - token, nil
 }
 
-// newest returns a token that no lock of an engine exceeds by now, and whether the engine has
-// granted one with it. An engine that does not answer may
-// have granted more locks since this process saw a token of it. So newest adds more to a counter
-// than it can have granted, and takes the time for a clock.
-func (e *engine) newest(ctx context.Context, name string) (token int64, answers bool) {
-	if engine := e.cfg.Engines[name]; engine != nil {
-		if token, err := try(ctx, engine); err == nil {
-			return token, true
+// newest returns a token that no lock of the engine that keeps the locks exceeds by now, and what that
+// engine has answered, if anything. One that grants no lock may have granted more since this process saw
+// a token of it. So newest adds more to a counter than it can have granted, and takes the time for a clock.
+func (e *engine) newest(ctx context.Context, r Record) (token int64, answer string) {
+	if engine := e.cfg.Engines[r.To]; engine != nil {
+		token, err, _ := try(ctx, engine, r.TTL)
+		if err == nil {
+			return token, "grants locks"
 		}
+		answer = answerIn(err)
 	}
 	const manyGrants = 1 << 50
 	e.mu.Lock()
-	seen := e.seen[name]
+	seen := e.seen[r.To]
 	e.mu.Unlock()
 	if seen == 0 || isTime(seen) {
-		return max(seen, perMicrosecond*time.Now().UnixMicro()), false
+		return max(seen, perMicrosecond*time.Now().UnixMicro()), answer
 	}
-	return seen + manyGrants, false
+	return seen + manyGrants, answer
+}
+
+// answerIn returns the answer of an engine in the error of an acquire; "" if it may be switched off. One
+// that denies or refuses the acquire may renew the locks that it has granted.
+func answerIn(err error) string {
+	if errors.Is(err, lockengine.ErrDenied) || errors.Is(err, lockengine.ErrRefused) {
+		return "answers: " + err.Error()
+	}
+	return ""
 }
 
 // perMicrosecond is by how much a token grows in a microsecond if it is a time.
@@ -180,15 +192,16 @@ func lead(lease time.Duration, token int64) int64 {
 	return perMicrosecond * (lease + slack(lease)).Microseconds()
 }
 
-// try acquires and releases a lock of a key that nobody uses, and returns its token.
-func try(ctx context.Context, e lockengine.Engine) (token int64, err error) {
+// try acquires and releases a lock of a key that nobody uses, and returns its token. The ttl is the
+// longest of a lock: an engine may deny or refuse what other ttls it would grant.
+func try(ctx context.Context, e lockengine.Engine, ttl time.Duration) (token int64, ungranted, unreleased error) {
 	const timeout = time.Second
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	r := lockengine.Request{Key: "belay:switch:" + strconv.FormatInt(time.Now().UnixNano(), 36), Owner: "switch:1"}
-	g, err := e.Acquire(ctx, r, timeout)
+	g, err := e.Acquire(ctx, r, ttl)
 	if err != nil {
-		return 0, err
+		return 0, err, nil
 	}
-	return g.Token, e.Release(ctx, r)
+	return g.Token, nil, e.Release(ctx, r)
 }
