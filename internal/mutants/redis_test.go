@@ -209,4 +209,20 @@ var redisMutants = []mutant{
 		new:   "local rejected = redis.call('hdel', KEYS[1], ARGV[1])",
 		tests: "lock/redislock TestRenewAtAServerWithoutWrites",
 	},
+	{
+		name:  "redirect-hides-a-lost-answer",
+		loses: "While a slot migrates, an acquire that may have been executed is sent again.",
+		file:  "lock/redislock/hook.go",
+		old:   "		c.SetErr(nil)\n",
+		new:   "",
+		tests: "lock/redislock TestAskedNodeGivesNoAnswer",
+	},
+	{
+		name:  "redirect-of-a-client-hides-a-lost-answer",
+		loses: "While a slot migrates, an acquire by a client that was passed to New is sent again, though it may have been executed.",
+		file:  "lock/redislock/sender.go",
+		old:   `err = t.unclear(err)`,
+		new:   `_ = t.unclear(err)`,
+		tests: "lock/redislock TestAskedNodeGivesNoAnswer",
+	},
 }

@@ -94,6 +94,9 @@ func (c *command) badReply() error {
 	return fmt.Errorf("redislock: unexpected reply %v to %s", c.Val(), c.script.name)
 }
 
+// hasMarker reports whether the command is sent with one for the marker.
+func (c *command) hasMarker() bool { return c.markerSet != nil || c.markerGet != nil }
+
 // marked reports whether the lock is known to be marked.
 func (c *command) marked() bool { return c.markerGet != nil && c.markerGet.Err() == nil }
 
@@ -102,7 +105,7 @@ func (c *command) sendVia(ctx context.Context, client interface {
 	Process(context.Context, redis.Cmder) error
 	Pipeline() redis.Pipeliner
 }) error {
-	if c.markerSet == nil && c.markerGet == nil {
+	if !c.hasMarker() {
 		return client.Process(ctx, c)
 	}
 	_ = pipeline(ctx, client.Pipeline(), []*command{c})

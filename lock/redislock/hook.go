@@ -45,8 +45,12 @@ func (h nodeHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 	}
 }
 
+// note notes that a command goes to the node. It clears the error of the node before, which has
+// redirected it, say: go-redis leaves that on a command if this node does not answer the command
+// before it in the pipeline.
 func (h nodeHook) note(cmd redis.Cmder) {
 	if c, ok := cmd.(*command); ok {
 		c.node = h.addr
+		c.SetErr(nil)
 	}
 }

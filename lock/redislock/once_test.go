@@ -180,6 +180,50 @@ func TestAskIsFollowed(t *testing.T) {
 	}
 }
 
+// The slot migrates, and the other node gives no answer, to ASKING neither: the script may have been
+// executed, so it is not sent again.
+func TestAskedNodeGivesNoAnswer(t *testing.T) {
+	engines := map[string]func(addr string) (redislock.Engine, error){
+		"open": func(addr string) (redislock.Engine, error) {
+			return redislock.Open(&redis.UniversalOptions{Addrs: []string{addr}, IsClusterMode: true}, redislock.Config{})
+		},
+		"new": func(addr string) (redislock.Engine, error) {
+			c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{addr}})
+			t.Cleanup(func() { _ = c.Close() })
+			return redislock.New(c, redislock.Config{NoTracking: true})
+		},
+	}
+	asked := map[string]func(context.Context, redislock.Engine) error{
+		"acquire": requests["acquire"],
+		"acquire unless marked": func(ctx context.Context, e redislock.Engine) error {
+			_, err := e.Acquire(ctx, unlessMarked(hold), ttl)
+			return err
+		},
+		"renew":            requests["renew"],
+		"release":          requests["release"],
+		"release and mark": func(ctx context.Context, e redislock.Engine) error { return e.Release(ctx, marked(hold)) },
+	}
+	for client, engine := range engines {
+		for name, request := range asked {
+			t.Run(client+" "+name, func(t *testing.T) {
+				before, after := newNode(t), newNode(t)
+				ask := "-ASK 7629 " + after.addr + "\r\n"
+				before.other = map[string]string{"get": ask, "set": ask}
+				before.reply = func([]string) string { return ask }
+				after.other = map[string]string{"asking": noAnswer, "set": noAnswer}
+				after.reply = func([]string) string { return hangUp }
+				e, err := engine(before.addr)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = e.Close(context.Background()) })
+				wantIs(t, request(t.Context(), e), lockengine.ErrNoAnswer)
+				wantSentOnce(t, after, name)
+			})
+		}
+	}
+}
+
 func TestMalformedReplies(t *testing.T) {
 	replies := []string{
 		":7\r\n", ":-1\r\n", "+OK\r\n", "$-1\r\n", "*-1\r\n", "*0\r\n", "$1\r\n1\r\n", "_\r\n", "#t\r\n",

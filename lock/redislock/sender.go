@@ -2,6 +2,7 @@ package redislock
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -26,6 +27,9 @@ type passThrough struct{ topology *topology }
 
 func (t passThrough) send(ctx context.Context, cmd *command) error {
 	err := t.reloadIfUndialled(ctx, cmd.sendVia(ctx, t.topology.client))
+	if cmd.hasMarker() {
+		err = t.unclear(err)
+	}
 	if err == nil { // the command found its node in a slot map
 		t.topology.mapped.Store(true)
 	}
@@ -34,6 +38,19 @@ func (t passThrough) send(ctx context.Context, cmd *command) error {
 
 func (t passThrough) sendAll(ctx context.Context, cmds []*command) {
 	_ = t.reloadIfUndialled(ctx, pipeline(ctx, t.topology.client.Pipeline(), cmds))
+	for _, cmd := range cmds {
+		cmd.SetErr(t.unclear(cmd.Err()))
+	}
+}
+
+// unclear returns the error of a command that was sent in a pipeline. A client of a cluster follows
+// redirects, and may leave one on the command when the other node gives no answer. So a redirect does
+// not say that nothing was executed.
+func (t passThrough) unclear(err error) error {
+	if t.topology.cluster != nil && (redis.HasErrorPrefix(err, "MOVED") || redis.HasErrorPrefix(err, "ASK")) {
+		return fmt.Errorf("redirected, and then maybe not answered: %s", err.Error())
+	}
+	return err
 }
 
 // reloadIfUndialled reloads the slot map after a dial that failed: go-redis keeps
