@@ -13,8 +13,9 @@ import (
 
 // Acquire acquires the lock on key, and waits for it until ctx ends. Then it returns an
 // error that matches ErrHeld and ctx.Err(). It also waits while the engine cannot be
-// reached, as in a failover, for at most a ttl in a row. Then it returns the engine's
-// error. Each request has less than a ttl to be answered. An engine may notice that ctx is cancelled
+// reached, as in a failover, for at most a ttl in a row, and for one request of each caller of this
+// Locker that waits for key before it. Then it returns the engine's error. Each request has less than
+// a ttl to be answered. An engine may notice that ctx is cancelled
 // only when a request on its way is answered or times out, as one of redislock.Open within a second.
 //
 // The lease carries the values of ctx but not its end: it lasts until it is released
@@ -43,10 +44,10 @@ func (l *Locker) TryAcquire(ctx context.Context, key string, opts ...AcquireOpti
 
 // acquireCounted is acquire with metrics, in which a local one does not count.
 func (l *Locker) acquireCounted(ctx context.Context, c acquireCall) (*Lease, error) {
-	start := l.now()
+	c.came = l.now()
 	lease, err := l.acquire(ctx, c)
 	if !c.local {
-		l.metrics.acquired(err, time.Duration(l.now()-start))
+		l.metrics.acquired(err, time.Duration(l.now()-c.came))
 	}
 	return lease, err
 }

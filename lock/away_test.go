@@ -127,6 +127,89 @@ func TestEngineIsAwayForTooLong(t *testing.T) {
 	}
 }
 
+// Callers in line give up when the engine has not answered for a ttl since they came, and not one ttl
+// after the other. Each asks once itself.
+func TestQueueGivesUpAfterATTL(t *testing.T) {
+	for name, kind := range passingFailures {
+		for state, held := range map[string]bool{"never answered": false, "answered before": true} {
+			t.Run(name+", "+state, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					engine := newFaults()
+					l := newLocker(t, engine, lock.Config{TTL: ttl})
+					if held {
+						elsewhere(t, engine)
+						w := wait(t, l, "k")
+						defer func() { _ = w.failed(t) }()
+					}
+					pass(2 * ttl)
+					engine.onAcquire(away(kind))
+					early := []*waiter{wait(t, l, "k"), wait(t, l, "k"), wait(t, l, "k")}
+					pass(ttl / 2)
+					late := []*waiter{wait(t, l, "k"), wait(t, l, "k")}
+					pass(ttl/2 - time.Second)
+					early[2].wantWaiting(t)
+					pass(2 * time.Second)
+					for _, w := range early {
+						wantIs(t, w.failed(t), kind, errDown)
+					}
+					pass(ttl/2 - 2*time.Second)
+					late[1].wantWaiting(t)
+					pass(2 * time.Second)
+					for _, w := range late {
+						wantIs(t, w.failed(t), kind, errDown)
+					}
+				})
+			})
+		}
+	}
+}
+
+// A caller whose engine is back when it is its turn gets the lock, however long it has waited.
+func TestLastInLineAsksForItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaults()
+		l := newLocker(t, engine, lock.Config{TTL: ttl})
+		asked := 0
+		engine.onAcquire(func(ctx context.Context, r lockengine.Request, ttl time.Duration) (lockengine.Grant, error) {
+			if asked++; asked == 1 {
+				time.Sleep(ttl)
+			}
+			if asked < 3 {
+				return away(lockengine.ErrNoAnswer)(ctx, r, ttl)
+			}
+			return engine.Engine.Acquire(ctx, r, ttl)
+		})
+		queue := []*waiter{wait(t, l, "k"), wait(t, l, "k"), wait(t, l, "k")}
+		pass(ttl + time.Second)
+		for _, w := range queue[:2] {
+			wantIs(t, w.failed(t), lockengine.ErrNoAnswer)
+		}
+		release(t, queue[2].got(t))
+	})
+}
+
+// An answer to a caller in line counts for those behind it.
+func TestQueueIsAnsweredInBetween(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaults()
+		l := newLocker(t, engine, lock.Config{TTL: ttl})
+		elsewhere(t, engine)
+		first, second := wait(t, l, "k"), wait(t, l, "k")
+		for range 3 {
+			engine.onAcquire(away(lockengine.ErrNoAnswer))
+			pass(ttl - time.Second)
+			engine.onAcquire(nil)
+			pass(time.Second)
+		}
+		engine.onAcquire(away(lockengine.ErrNoAnswer))
+		first.cancel()
+		pass(ttl - 2*time.Second)
+		second.wantWaiting(t)
+		engine.onAcquire(nil)
+		second.wantWaiting(t)
+	})
+}
+
 func TestOtherFailuresAreReturnedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaults()

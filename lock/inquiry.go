@@ -103,7 +103,7 @@ func (q *inquiry) bequeath(a *answer) {
 		}
 		return
 	}
-	l.queues.note(key, newsOf(a.err))
+	l.queues.note(key, newsOf(a.err, l.now()))
 	l.queues.leave(key)
 	l.finish()
 }

@@ -21,7 +21,8 @@ import (
 // Callers of one process that acquire the same key queue in memory, first in, first out.
 // Only the head of the queue calls the engine. A lockengine.Waker notifies it when the lock is
 // released; the head polls in any case. While the engine cannot be reached, as in a
-// failover, the head retries for up to a ttl.
+// failover, the head retries for up to a ttl. Those behind it who have waited as long then make one
+// attempt each.
 //
 // A lock that is released while a caller of this process waits is handed over in
 // memory: always once, and again within Config.HandOver of the grant. Later it is

@@ -85,6 +85,31 @@ func TestMarkedKeyWhileWaiting(t *testing.T) {
 	})
 }
 
+// An engine that tells of a marker has answered, for those in line behind, too.
+func TestMarkedKeyAfterASilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaults()
+		engine.onAcquire(away(lockengine.ErrNoAnswer))
+		l := newLocker(t, engine, lock.Config{TTL: ttl})
+		asking, behind := waitMarked(t, l, "k"), wait(t, l, "k")
+		pass(ttl - time.Second)
+		engine.onAcquire(func(ctx context.Context, r lockengine.Request, ttl time.Duration) (lockengine.Grant, error) {
+			if r.UnlessMarked {
+				time.Sleep(2 * time.Second) // until behind has waited for a ttl
+				engine.onAcquire(away(lockengine.ErrNoAnswer))
+				return lockengine.Grant{}, lockengine.ErrMarked
+			}
+			return engine.Engine.Acquire(ctx, r, ttl)
+		})
+		pass(3 * time.Second)
+		wantIs(t, asking.failed(t), lockengine.ErrMarked)
+		behind.wantWaiting(t)
+		engine.onAcquire(nil)
+		pass(2 * time.Second)
+		release(t, behind.got(t))
+	})
+}
+
 // There is no hand-over in memory to callers who ask for the marker, nor from
 // them, nor from a holder who marks the key.
 func TestNoHandOverOfMarkers(t *testing.T) {

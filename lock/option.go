@@ -24,8 +24,9 @@ type acquireCall struct {
 	key          string
 	unlessMarked bool
 	local        bool
-	try          bool // without waiting
-	waits        bool // it has waited already
+	try          bool  // without waiting
+	waits        bool  // it has waited already
+	came         int64 // when the caller asked for the lock
 }
 
 func newAcquireCall(key string, opts []AcquireOption) acquireCall {

@@ -29,19 +29,20 @@ type queue struct {
 type news struct {
 	holder  lockengine.Holder // the holder in the last answer, if another had the key
 	failure error             // why the last request got no answer; nil if it got one
+	reached int64             // when the engine last answered the queue, or was first asked
 }
 
-// newsOf returns the news in err, the error of an attempt.
-func newsOf(err error) *news {
+// newsOf returns the news in err, the error of an attempt. The engine last answered at reached.
+func newsOf(err error, reached int64) *news {
 	if held, ok := errors.AsType[*lockengine.HeldError](err); ok {
 		holder := held.Holder
 		holder.TTL = 0 // it was right when the answer came
-		return &news{holder: holder}
+		return &news{holder: holder, reached: reached}
 	}
 	if errors.Is(err, lockengine.ErrMarked) {
 		return nil
 	}
-	return &news{holder: nobody, failure: err}
+	return &news{holder: nobody, failure: err, reached: reached}
 }
 
 // failed returns why the engine does not answer the queue, or nil.
@@ -129,11 +130,15 @@ func (qs *queues) setGrant(key string, gr *grant) {
 	q.grant, q.news = gr, nil
 }
 
-// note records the engine's answer to the head.
+// note records the engine's answer to the head. A failure does not change when it last answered.
 func (qs *queues) note(key string, n *news) {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
-	qs.byKey[key].news = n
+	q := qs.byKey[key]
+	if n.failed() != nil && q.news != nil {
+		n.reached = min(n.reached, q.news.reached)
+	}
+	q.news = n
 }
 
 // headOf returns the grant of the head of key's queue or, without a grant, the queue's news.

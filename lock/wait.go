@@ -29,19 +29,23 @@ const (
 func (l *Locker) wait(ctx context.Context, c acquireCall, first *answer) (*Lease, error) {
 	sub := l.queues.subscription(c.key)
 	last := &lockengine.HeldError{Key: c.key, Holder: nobody}
-	heard := false     // the engine has answered
-	backoff := 0       // how often the sleep is doubled
-	reached := l.now() // when it last did
+	heard := false          // the engine has answered
+	backoff := 0            // how often the sleep is doubled
+	reached := l.inherit(c) // when it last did
 	for {
 		lease, err := l.attemptUnlessMade(ctx, c, first)
 		first, c.waits = nil, true
-		if err == nil || errors.Is(err, lockengine.ErrMarked) {
-			return lease, err
+		switch {
+		case err == nil:
+			return lease, nil
+		case errors.Is(err, lockengine.ErrMarked):
+			l.queues.note(c.key, nil)
+			return nil, err
 		}
 		held, answered := errors.AsType[*lockengine.HeldError](err)
 		if answered {
 			last, heard, reached = held, true, l.now()
-			l.queues.note(c.key, newsOf(held))
+			l.queues.note(c.key, newsOf(held, reached))
 		}
 		if errors.Is(err, lockengine.ErrNoAnswer) || errors.Is(err, lockengine.ErrRefused) {
 			backoff = min(backoff+1, maxBackoff)
@@ -56,11 +60,15 @@ func (l *Locker) wait(ctx context.Context, c acquireCall, first *answer) (*Lease
 			if sub = l.subscribe(ctx, c.key); sub != nil {
 				continue // it may have become free before we subscribed
 			}
-		case !answered && !l.mayRecover(ctx, err, reached):
+		case !answered && !mayRecover(ctx, err):
 			return nil, err
 		}
-		if !heard {
-			l.queues.note(c.key, newsOf(err))
+		givesUp := !answered && l.now()-reached >= int64(l.cfg.TTL)
+		if givesUp || !heard {
+			l.queues.note(c.key, newsOf(err, reached))
+		}
+		if givesUp {
+			return nil, err
 		}
 		heed := sub
 		if !answered || held.Partial {
@@ -83,6 +91,16 @@ func (l *Locker) attemptUnlessMade(ctx context.Context, c acquireCall, made *ans
 	return l.attempt(ctx, c)
 }
 
+// inherit returns when the engine last answered the callers of c's queue, or c itself was made if that
+// was later. So those who have waited behind others for a ttl without an answer make one attempt each.
+func (l *Locker) inherit(c acquireCall) (reached int64) {
+	_, heard := l.queues.headOf(c.key)
+	if heard == nil {
+		return l.now()
+	}
+	return max(heard.reached, c.came)
+}
+
 // waitEnd returns the reason why a wait has ended: ctx's error, or ErrClosed.
 func (l *Locker) waitEnd(ctx context.Context) error {
 	select {
@@ -94,9 +112,9 @@ func (l *Locker) waitEnd(ctx context.Context) error {
 }
 
 // mayRecover reports whether a retry may soon succeed after an engine's failure.
-func (l *Locker) mayRecover(ctx context.Context, err error, reached int64) bool {
+func mayRecover(ctx context.Context, err error) bool {
 	return (errors.Is(err, lockengine.ErrNotSent) || errors.Is(err, lockengine.ErrRefused) || errors.Is(err, lockengine.ErrNoAnswer)) &&
-		!errors.Is(err, lockengine.ErrDenied) && wait.Err(ctx) == nil && l.now()-reached < int64(l.cfg.TTL)
+		!errors.Is(err, lockengine.ErrDenied) && wait.Err(ctx) == nil
 }
 
 // pollDelay returns how long to sleep before the next attempt of a head that heeds sub,
