@@ -85,8 +85,15 @@ func pay(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"left":%d}`, left)
 }
 
+// An answer is what a client of the site gets.
+type answer struct {
+	code     int
+	body     string
+	replayed bool
+}
+
 // open serves a site, whose account has 1000 cents. pay sends the payment a, and left looks at the account.
-func open(t *testing.T, router func(guarded middleware) http.Handler) (pay func() (res *http.Response, body string), left func() int64) {
+func open(t *testing.T, router func(guarded middleware) http.Handler) (pay func() answer, left func() int64) {
 	t.Helper()
 	db := testdb.OpenSQLite(t, t.TempDir()+"/site.db")
 	testdb.WantNil(t, db.AutoMigrate(&Account{}))
@@ -98,7 +105,7 @@ func open(t *testing.T, router func(guarded middleware) http.Handler) (pay func(
 	testdb.WantNil(t, err)
 	server := httptest.NewServer(router(guarded))
 	t.Cleanup(server.Close)
-	pay = func() (*http.Response, string) {
+	pay = func() answer {
 		t.Helper()
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+"/payments/1", strings.NewReader("{}"))
 		testdb.WantNil(t, err)
@@ -108,7 +115,7 @@ func open(t *testing.T, router func(guarded middleware) http.Handler) (pay func(
 		body, err := io.ReadAll(res.Body)
 		testdb.WantNil(t, err)
 		testdb.WantNil(t, res.Body.Close())
-		return res, strings.TrimSpace(string(body))
+		return answer{res.StatusCode, strings.TrimSpace(string(body)), res.Header.Get("Idempotent-Replayed") == "true"}
 	}
 	left = func() int64 {
 		t.Helper()
@@ -125,12 +132,8 @@ func TestRouters(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			pay, left := open(t, router)
 			for n := range 2 {
-				res, body := pay()
-				if res.StatusCode != http.StatusCreated || body != `{"left":999}` {
-					t.Errorf("answer %d is %s, %s", n+1, res.Status, body)
-				}
-				if replayed := res.Header.Get("Idempotent-Replayed") == "true"; replayed != (n == 1) {
-					t.Errorf("answer %d is replayed: %t", n+1, replayed)
+				if got, want := pay(), (answer{http.StatusCreated, `{"left":999}`, n == 1}); got != want {
+					t.Errorf("answer %d is %+v, want %+v", n+1, got, want)
 				}
 			}
 			if cents := left(); cents != 999 {
