@@ -172,7 +172,7 @@ func TestLastInLineAsksForItself(t *testing.T) {
 		asked := 0
 		engine.onAcquire(func(ctx context.Context, r lockengine.Request, ttl time.Duration) (lockengine.Grant, error) {
 			if asked++; asked == 1 {
-				time.Sleep(ttl)
+				<-time.After(ttl)
 			}
 			if asked < 3 {
 				return away(lockengine.ErrNoAnswer)(ctx, r, ttl)

@@ -95,7 +95,7 @@ func TestMarkedKeyAfterASilence(t *testing.T) {
 		pass(ttl - time.Second)
 		engine.onAcquire(func(ctx context.Context, r lockengine.Request, ttl time.Duration) (lockengine.Grant, error) {
 			if r.UnlessMarked {
-				time.Sleep(2 * time.Second) // until behind has waited for a ttl
+				<-time.After(2 * time.Second) // until behind has waited for a ttl
 				engine.onAcquire(away(lockengine.ErrNoAnswer))
 				return lockengine.Grant{}, lockengine.ErrMarked
 			}
