@@ -99,7 +99,7 @@ sim: ## lock, guard and outbox on simulated servers, schedule by schedule, some 
 		go test -count=1 -timeout 0 -v -run '^Test(Sim|Traces)$$' ./internal/sim | $(said)
 
 .PHONY: mutants
-mutants: ## break Belay in some 330 named ways, one at a time: which test notices; MUTANTS=name,name or a count
+mutants: ## break Belay in some 500 named ways, one at a time: which test notices; MUTANTS=name,name or a count
 	@BELAY_MUTANTS=$(or $(MUTANTS),all) scripts/test $(if $(filter ci,$(MUTANTS)),,--with postgres --with standby --with semisync --with etcd --with zookeeper) -count=1 -v -timeout 3h -run 'TestMutants$$' ./internal/mutants | $(said)
 
 .PHONY: interop
