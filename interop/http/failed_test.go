@@ -58,7 +58,8 @@ func ginFails(c *gin.Context) {
 	_ = c.Error(errors.Join(err, errDeclined))
 }
 
-// TestFailedHandler: a handler that returns or notes an error is rolled back, and its error is answered.
+// TestFailedHandler: a handler that returns or notes an error before it has answered is rolled back, and its error
+// is answered.
 func TestFailedHandler(t *testing.T) {
 	for name, router := range failing {
 		t.Run(name, func(t *testing.T) { wantFailed(t, router, http.StatusPaymentRequired) })

@@ -44,8 +44,9 @@ func ginWrap(guarded middleware) gin.HandlerFunc {
 		guarded(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			inner := &ginWriter{outer, w, http.StatusOK, -1}
 			c.Request, c.Writer = r, inner
+			before := len(c.Errors)
 			c.Next()
-			if len(c.Errors) > 0 && inner.status < http.StatusBadRequest {
+			if len(c.Errors) > before && inner.status < http.StatusBadRequest {
 				inner.WriteHeader(http.StatusInternalServerError)
 			}
 			inner.WriteHeaderNow()
@@ -68,7 +69,7 @@ func (w *ginWriter) Flush()              { w.WriteHeaderNow() }
 
 // WriteHeader sets the status, which may be set again until it is written.
 func (w *ginWriter) WriteHeader(status int) {
-	if !w.Written() {
+	if status > 0 && !w.Written() { // -1 leaves it as it is
 		w.status = status
 	}
 }
