@@ -38,6 +38,7 @@ func BenchmarkCalm(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
+	b.Cleanup(func() { _ = engine.Close(bg) })
 	inRedis, l := calmGuard(b, db, engine)
 	inMemory, _ := calmGuard(b, db, memlock.New())
 
@@ -81,6 +82,7 @@ func BenchmarkCalm(b *testing.B) {
 				for pb.Next() {
 					if err := way.run(number()); err != nil {
 						b.Error(err)
+						return
 					}
 				}
 			})
