@@ -22,7 +22,7 @@ type Config struct {
 	// Principal identifies the caller, such as a tenant and a user in one string. Its
 	// error, or "", ends the call with Internal: put the interceptor behind
 	// authentication. Calls served under an old spelling are forgotten under a new one: a
-	// repeat behind such a release takes effect again.
+	// repeat after such a release takes effect again.
 	Principal func(ctx context.Context) (string, error)
 	// Keys returns the lock keys of the rows that the handler changes, so that guard.Do
 	// can be called with them inside the handler, and conflicts on its rows get a

@@ -16,7 +16,7 @@ type Config struct {
 	// Principal identifies the client, such as a tenant and a user in one string. Its
 	// error, or "", ends the request with 500: put the Guard behind authentication. It
 	// must not read the body, but may parse a form. Requests served under an old spelling are
-	// forgotten under a new one: a repeat behind such a release takes effect again.
+	// forgotten under a new one: a repeat after such a release takes effect again.
 	Principal func(*http.Request) (string, error)
 	// Keys returns the lock keys of the rows that the handler changes, so that guard.Do
 	// can be called with them inside the handler, and conflicts on its rows get a
@@ -31,7 +31,7 @@ type Config struct {
 	// media type and body: of a multipart body its parts. If a middleware has parsed a
 	// form, the body is empty, and the default compares the request's PostForm and
 	// MultipartForm. Of a message of httprelay it compares neither media type nor body.
-	// The parts have no version of yours, as once.PrintOf has: behind a release that changes them, a
+	// The parts have no version of yours, as once.PrintOf has: after a release that changes them, a
 	// repeat of an earlier request gets 422.
 	Print func(r *http.Request, body []byte) [][]byte
 	// Policy returns the decision for an answer by its status. Defaults to Done below 400,
