@@ -143,7 +143,7 @@ var switchMutants = []mutant{
 		file:  "lock/switchlock/to.go",
 		old:   `errors.Is(err, lockengine.ErrDenied) || errors.Is(err, lockengine.ErrRefused)`,
 		new:   `errors.Is(err, lockengine.ErrRefused)`,
-		tests: "lock/switchlock TestQuorumThatAnswersIsNotGone",
+		tests: "lock/switchlock TestEngineThatAnswersIsNotGone",
 	},
 	{
 		name:  "engine-that-releases-nothing-is-gone",

@@ -3,6 +3,7 @@ package switchlock_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,13 @@ import (
 type restarted struct{ lockengine.Engine }
 
 func (restarted) Started() (time.Time, error) { return time.Now().Add(-2 * time.Second), nil }
+
+// A forbidden engine has no right to the name of a lock.
+type forbidden struct{ lockengine.Engine }
+
+func (forbidden) Acquire(context.Context, lockengine.Request, time.Duration) (lockengine.Grant, error) {
+	return lockengine.Grant{}, fmt.Errorf("acquire: %w", lockengine.ErrUnusable)
+}
 
 // quorums returns engines on three nodes each, for locks of 10 s: one that grants them, one that denies
 // them, and one that refuses them for now.
@@ -68,11 +76,11 @@ func TestToQuorum(t *testing.T) {
 }
 
 // An engine that answers is not gone, even if it grants no lock: it may renew those that it has granted.
-func TestQuorumThatAnswersIsNotGone(t *testing.T) {
-	for _, name := range []string{"grants", "denies", "refuses"} {
+func TestEngineThatAnswersIsNotGone(t *testing.T) {
+	for _, name := range []string{"grants", "denies", "refuses", "has no right to the name"} {
 		t.Run(name, func(t *testing.T) {
 			engines := quorums(t)
-			engines["a"] = newEngine()
+			engines["a"], engines["has no right to the name"] = newEngine(), forbidden{newEngine()}
 			e := openAmong(t, engines, name)
 			r, err := e.To(t.Context(), switchlock.Change{To: "a", GoneSince: time.Now().Add(-time.Hour)})
 			if err == nil || !strings.Contains(err.Error(), "not gone") {

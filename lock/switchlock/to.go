@@ -167,10 +167,12 @@ func (e *engine) newest(ctx context.Context, r Record) (token int64, answer stri
 }
 
 // answerIn returns the answer of an engine in the error of an acquire; "" if it may be switched off. One
-// that denies or refuses the acquire may renew the locks that it has granted.
+// that denies or refuses the acquire, or can't have the lock's name, may renew the locks that it has granted.
 func answerIn(err error) string {
-	if errors.Is(err, lockengine.ErrDenied) || errors.Is(err, lockengine.ErrRefused) {
-		return "answers: " + err.Error()
+	for _, answer := range []error{lockengine.ErrDenied, lockengine.ErrRefused, lockengine.ErrUnusable} {
+		if errors.Is(err, answer) {
+			return "answers: " + err.Error()
+		}
 	}
 	return ""
 }
