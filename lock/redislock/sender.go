@@ -47,7 +47,7 @@ func (t passThrough) sendAll(ctx context.Context, cmds []*command) {
 // redirects, and may leave one on the command when the other node gives no answer. So a redirect does
 // not say that nothing was executed.
 func (t passThrough) unclear(err error) error {
-	if t.topology.cluster != nil && (redis.HasErrorPrefix(err, "MOVED") || redis.HasErrorPrefix(err, "ASK")) {
+	if err != nil && t.topology.cluster != nil && (redis.HasErrorPrefix(err, "MOVED") || redis.HasErrorPrefix(err, "ASK")) {
 		return fmt.Errorf("redirected, and then maybe not answered: %s", err.Error())
 	}
 	return err
