@@ -30,6 +30,7 @@ type versions struct {
 	url                      string // of the monitor that runs
 	shop                     *outbox.Outbox
 
+	known               bool           // the older monitor knows the verdicts of this commit
 	deleted             string         // the incident of the locks that were deleted
 	newer               []notify.Event // of verdicts that the older monitor does not know
 	posted, newerPosted notify.Event
@@ -78,15 +79,34 @@ func (v *versions) serve(program string) {
 // command runs a command of guard-monitor, and returns what it says.
 func (v *versions) command(program string, args ...string) string {
 	v.t.Helper()
+	out, err := v.try(program, args...)
+	if err != nil {
+		v.t.Fatalf("guard-monitor %v: %v\n%s", args, err, out)
+	}
+	return out
+}
+
+// sameSchema reports whether the copy of the older monitor's file has the schema of this commit.
+func (v *versions) sameSchema() bool {
+	v.t.Helper()
+	_, err := v.try(v.newMonitor, "tail", "-db", v.copied, "-follow=false")
+	if err != nil && !strings.Contains(err.Error(), "schema is older") {
+		v.t.Fatal(err)
+	}
+	return err == nil
+}
+
+// try runs a command of guard-monitor. Its error has what the command says about that.
+func (v *versions) try(program string, args ...string) (string, error) {
 	cmd := exec.CommandContext(v.t.Context(), program, args...)
 	cmd.Env = slices.Concat(os.Environ(), v.env, []string{"BELAY_MONITOR_DB=" + v.file})
 	var errs strings.Builder
 	cmd.Stderr = &errs
 	out, err := cmd.Output()
 	if err != nil {
-		v.t.Fatalf("guard-monitor %v: %v\n%s%s", args, err, out, &errs)
+		err = fmt.Errorf("%w: %s", err, &errs)
 	}
-	return string(out)
+	return string(out), err
 }
 
 func (v *versions) request(path string) (code int, body string) {
