@@ -58,6 +58,15 @@ func (c *watchedConn) known() *watchedConn {
 	return before
 }
 
+// cut ends the connection. A pool of pgx would give one that is closed by database/sql alone to others, while
+// the call that had it goes on with it.
+func (c *watchedConn) cut(ctx context.Context) {
+	if conn, ok := c.driverConn.(*stdlib.Conn); ok {
+		_ = conn.Conn().Close(ctx)
+	}
+	_ = c.Close()
+}
+
 // A pgxTx notes what is sent by pgx: watchedConn does not see it.
 type pgxTx struct{ pgx.Tx }
 

@@ -100,7 +100,7 @@ func (c *watchedConn) lose(ctx context.Context, loss commitLoss) (driver.Result,
 	case answerLost:
 		_, _ = c.driverConn.ExecContext(ctx, "COMMIT", nil)
 	}
-	_ = c.Close()
+	c.cut(ctx)
 	return nil, io.ErrUnexpectedEOF
 }
 
