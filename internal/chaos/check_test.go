@@ -240,6 +240,16 @@ func TestRefusedByAGroup(t *testing.T) {
 	}
 }
 
+// TestHandedOverAgain: an event that nobody took and that is handed over again is one.
+func TestHandedOverAgain(t *testing.T) {
+	lost := &notify.Event{ID: "e", Owner: "A", Verdict: notify.VerdictLost}
+	lines := story("a.0", "A", 10, 12, 20, 23, "gone", lost, lost)
+	h := read(recordsOf(map[string][]line{"a": lines}), nil)
+	if n := len(h.calls[0].told()); n != 1 {
+		t.Errorf("%d events", n)
+	}
+}
+
 // TestOfDifferentLocks: two events of one call about one lock are one too many.
 func TestOfDifferentLocks(t *testing.T) {
 	crew, alone := &notify.Event{Owner: "a:1"}, &notify.Event{Owner: "a:2"}

@@ -82,6 +82,9 @@ func (r *record) add(l line) {
 			}
 		}
 	case event:
+		if l.Event.ID != "" && r.byID[l.Event.ID] != nil {
+			return // handed over again, as nobody took it: its process was paused
+		}
 		c := r.byDo[l.Do]
 		if g := r.byOwner[l.Event.Owner]; c != nil && c.combines && g != nil && g.granted > c.led() {
 			c = r.part(c, l.T) // it was handed another lock, and could not begin
