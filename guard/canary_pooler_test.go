@@ -39,7 +39,9 @@ func (e *env) missing(from, to int) (n int) {
 		r := request(fmt.Sprint(id))
 		sum := requestkey.Sum(r.Operation, r.Scope, r.ID)
 		var found int
-		wantNil(e.t, e.db.Raw("SELECT COUNT(*) FROM belay_once WHERE request = ?", sum[:]).Scan(&found).Error)
+		testwait.Until(e.t, "no connection is of the server that was killed", func() bool {
+			return e.db.Raw("SELECT COUNT(*) FROM belay_once WHERE request = ?", sum[:]).Scan(&found).Error == nil
+		})
 		n += 1 - found
 	}
 	return n
@@ -81,10 +83,11 @@ func TestPoolerCanary(t *testing.T) {
 	e.nextLook("server ")
 	e.wantNoEvent()
 
-	for _, setting := range []string{"synchronous_commit = off", "wal_writer_delay = '10s'"} {
-		testwait.Until(t, "no connection is of the server that was killed", func() bool { return e.db.Exec("ALTER SYSTEM SET "+setting).Error == nil })
+	for _, statement := range []string{
+		"ALTER SYSTEM SET synchronous_commit = off", "ALTER SYSTEM SET wal_writer_delay = '10s'", "SELECT pg_reload_conf()",
+	} {
+		testwait.Until(t, "no connection is of the server that was killed", func() bool { return e.db.Exec(statement).Error == nil })
 	}
-	wantNil(t, e.db.Exec("SELECT pg_reload_conf()").Error)
 	testwait.Until(t, "commits are not awaited", func() bool {
 		var value string
 		return pooled.Raw("SHOW synchronous_commit").Scan(&value).Error == nil && value == "off"
