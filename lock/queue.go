@@ -199,10 +199,13 @@ type subscription struct {
 	stop     func()
 }
 
-func (qs *queues) subscription(key string) *subscription {
+// inherited returns what the head of key's queue has of those before it: a subscription, or nil, and their
+// news, or nil.
+func (qs *queues) inherited(key string) (*subscription, *news) {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
-	return qs.byKey[key].sub
+	q := qs.byKey[key]
+	return q.sub, q.news
 }
 
 func (qs *queues) setSubscription(key string, a *subscription) {

@@ -27,11 +27,11 @@ const (
 // the answer to the first one if that was made already, or nil. The caller is the head of the
 // key's queue.
 func (l *Locker) wait(ctx context.Context, c acquireCall, first *answer) (*Lease, error) {
-	sub := l.queues.subscription(c.key)
+	sub, earlier := l.queues.inherited(c.key)
 	last := &lockengine.HeldError{Key: c.key, Holder: nobody}
-	heard := false          // the engine has answered
-	backoff := 0            // how often the sleep is doubled
-	reached := l.inherit(c) // when it last did
+	heard := false                   // the engine has answered
+	backoff := 0                     // how often the sleep is doubled
+	reached := l.inherit(c, earlier) // when it last did
 	for {
 		lease, err := l.attemptUnlessMade(ctx, c, first)
 		first, c.waits = nil, true
@@ -93,12 +93,11 @@ func (l *Locker) attemptUnlessMade(ctx context.Context, c acquireCall, made *ans
 
 // inherit returns when the engine last answered the callers of c's queue, or c itself was made if that
 // was later. So those who have waited behind others for a ttl without an answer make one attempt each.
-func (l *Locker) inherit(c acquireCall) (reached int64) {
-	_, heard := l.queues.headOf(c.key)
-	if heard == nil {
+func (l *Locker) inherit(c acquireCall, earlier *news) (reached int64) {
+	if earlier == nil {
 		return l.now()
 	}
-	return max(heard.reached, c.came)
+	return max(earlier.reached, c.came)
 }
 
 // waitEnd returns the reason why a wait has ended: ctx's error, or ErrClosed.
