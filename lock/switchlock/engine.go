@@ -29,8 +29,8 @@ type Engine interface {
 	// To first acquires and releases a lock in the new engine, and returns an error if that fails.
 	// The error matches ErrUnsettled if the last switch is not settled and the engine is a third
 	// one, or if GoneSince is set and locks move to the engine already. To also returns an error if
-	// GoneSince is set and the old engine grants a lock, denies it or refuses it: it may renew those
-	// that it has granted. If the source can't be written, it is unknown whether the switch has begun:
+	// GoneSince is set and the old engine grants a lock, denies or refuses it, or returns ErrUnusable:
+	// it may renew the locks that it has granted. If the source can't be written, it is unknown whether the switch has begun:
 	// call To again.
 	To(ctx context.Context, c Change) (Record, error)
 
