@@ -30,29 +30,56 @@ func (s *series) attempt(ctx context.Context, op Op) ending {
 		s.metrics.txTime.Observe(time.Since(begun).Seconds())
 		end(s.last.err)
 	}()
-	if err := s.begin(ctx); err != nil {
+	prepared, err := s.prelude(ctx, s.opens())
+	if s.tx != nil && s.tx.Unopened() {
+		s.tx.Rollback()
+		prepared, err = s.prelude(ctx, false)
+	}
+	switch {
+	case !prepared:
 		s.last = s.rollback(err)
-	} else {
+	case err != nil:
+		s.last = s.conclude(err)
+	default:
 		s.last = s.conclude(s.work(op))
-		if s.last.outcome == notify.OutcomeCommitted {
-			s.claims.keep(s.canary, s.tx)
-		}
+	}
+	if s.last.outcome == notify.OutcomeCommitted {
+		s.claims.keep(s.canary, s.tx)
 	}
 	return s.last
 }
 
-// work claims the request, if the operation serves one, and runs the operation.
-func (s *series) work(op Op) error {
-	if err := s.claims.claim(s.tx, s.held); err != nil {
-		return err
+// opens reports whether a transaction begins with statements of Belay that a driver may send at once.
+func (s *series) opens() bool {
+	_, none := s.claims.(noClaims)
+	return !none || len(s.change.inserting()) > 0
+}
+
+// prelude does what comes before the operation: it begins the transaction, and claims the request,
+// if the operation serves one. prepared is false if the transaction was not begun, or a row cannot be
+// protected.
+func (s *series) prelude(ctx context.Context, opens bool) (prepared bool, err error) {
+	if err := s.begin(ctx, opens); err != nil {
+		return false, err
 	}
+	if s.tx.Waits() {
+		s.change.look(s.tx)
+	}
+	if err := s.claims.claim(s.tx, s.held); err != nil {
+		return true, err
+	}
+	return true, s.tx.Open()
+}
+
+// work runs the operation.
+func (s *series) work(op Op) error {
 	s.budget.begin()
 	return op(s.tx.Context(), s.tx.DB())
 }
 
 // begin starts the transaction. The wait for a connection is shorter than the
 // lease.
-func (s *series) begin(ctx context.Context) error {
+func (s *series) begin(ctx context.Context, opens bool) error {
 	behind := s.tx != nil && s.tx.Behind()
 	s.tx = nil
 	for i := range s.plan.keys {
@@ -60,7 +87,7 @@ func (s *series) begin(ctx context.Context) error {
 			s.memory.Forget(key)
 		}
 	}
-	tx, err := s.open(ctx)
+	tx, err := s.open(ctx, opens)
 	if err != nil {
 		return err
 	}
@@ -70,13 +97,14 @@ func (s *series) begin(ctx context.Context) error {
 }
 
 // open waits for a connection and begins a transaction.
-func (s *series) open(ctx context.Context) (*dbtx.Tx, error) {
+func (s *series) open(ctx context.Context, opens bool) (*dbtx.Tx, error) {
 	s.gate.begin(s.pass)
 	defer s.gate.begun()
 	return dbtx.Begin(ctx, s.db, dbtx.Options{
 		Alive:        s.held.alive,
 		Held:         s.held.confirm,
 		BeginTimeout: s.held.ttl() / 2,
+		Opens:        opens,
 		EndTimeout:   s.cfg.EndTimeout,
 		Family:       dialect.Family(s.cfg.Family),
 		Key:          s.plan.protecting(s.plan.main),

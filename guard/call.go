@@ -116,7 +116,7 @@ func (c *call) run() *run {
 	g := c.guard
 	r := &run{ctx: c.ctx, reporter: g.reporter, turn: &c.turn, request: c.request, reserves: c.reserves != nil, inside: c.inside, outer: c.outer,
 		keys:   keySet{layer: g.layer, ctx: c.ctx, outer: c.outer},
-		series: series{db: g.db, sql: g.sql, cfg: &g.cfg, metrics: g.metrics, ctx: c.ctx, plan: &c.plan, canary: g.canary, gate: g.gate, claims: noClaims{}, budget: budget{work: c.retries}},
+		series: series{db: g.db, sql: g.sql, cfg: &g.cfg, metrics: g.metrics, ctx: c.ctx, plan: &c.plan, change: c.work.change, canary: g.canary, gate: g.gate, claims: noClaims{}, budget: budget{work: c.retries}},
 	}
 	r.keys.of(&c.plan)
 	r.series.held = &r.keys

@@ -71,6 +71,23 @@ func (c Change) Run(ctx context.Context, tx *gorm.DB) error {
 	return nil
 }
 
+// inserting returns the steps that insert a row.
+func (c Change) inserting() (steps []step) {
+	for _, s := range c.steps {
+		if f, ok := s.(foldable); ok && f.inserts() != nil {
+			steps = append(steps, s)
+		}
+	}
+	return steps
+}
+
+// look protects the rows that the Change inserts, before it is made. What is wrong with them Run reports.
+func (c Change) look(t *dbtx.Tx) {
+	for _, s := range c.inserting() {
+		_ = s.protect(t)
+	}
+}
+
 // Insert returns a Change that inserts row, a struct. The key protects the row by
 // the one unique index whose columns are set in row; if there are several, name one
 // with Protects. It is an error if the database has inserted none, as a trigger may have it,

@@ -30,7 +30,7 @@ type run struct {
 // context does not end it.
 func (r *run) handTo(k claims) {
 	r.ctx, r.request = context.WithoutCancel(r.ctx), nil
-	r.series.ctx, r.series.claims, r.series.budget.claim = r.ctx, k, 0
+	r.series.ctx, r.series.claims, r.series.change, r.series.budget.claim = r.ctx, k, Change{}, 0
 }
 
 // enter gets the locks, or what stands for them. If an outage has ended by then, or a key is

@@ -21,6 +21,7 @@ type series struct {
 	plan    *plan
 	held    held
 	claims  claims
+	change  Change // that the operation makes, if it was given to Apply
 	canary  *canary
 	gate    *gate
 	pass    *pass // nil if the call has not waited there

@@ -31,6 +31,11 @@
 // What is sent by the pool itself is outside of the transaction, and is not refused as it is with
 // database/sql and GORM: Belay does not see it.
 //
+// A program that imports the package, for that alone perhaps, sends what Belay does before an operation in one
+// round trip: BEGIN, the claim of a request, looks at rows that are about to be inserted. That is so
+// for operations by GORM and database/sql, too, on each Guard whose pool is one of pgx's stdlib and is
+// not wrapped, as GORM's driver for PostgreSQL opens it.
+//
 // After the end of the operation every method but Conn returns an error that matches
 // pgx.ErrTxClosed.
 package pgxguard

@@ -48,8 +48,14 @@ func newShop(t *testing.T) *shop {
 	config, err := pgxpool.ParseConfig(teststack.Postgres(t))
 	wantNil(t, err)
 	config.MaxConns = 6
+	return newShopOf(t, config)
+}
+
+// newShopOf is newShop with another configuration of the pool.
+func newShopOf(t *testing.T, config *pgxpool.Config) *shop {
+	t.Helper()
 	pool, db := open(t, config)
-	_, err = pool.Exec(bg, schema)
+	_, err := pool.Exec(bg, schema)
 	wantNil(t, err)
 	wantNil(t, once.Migrate(bg, db))
 	return &shop{guardtest.New(t, db), t, pool, db}

@@ -47,6 +47,7 @@ func begin(ctx context.Context, pool *sql.DB, d dialect.Dialect, known *database
 		t.notePooler()
 	}
 	c.Watcher = t
+	c.Limit(2 * o.BeginTimeout) // of which a claim may wait for half
 	o.Memory.Use(c.Session.Server)
 	t.outer, t.cancel = ctx, end
 	t.ctx = (*txContext)(t)
@@ -60,10 +61,10 @@ func begin(ctx context.Context, pool *sql.DB, d dialect.Dialect, known *database
 func connect(ctx context.Context, pool *sql.DB, d dialect.Dialect, known *database, o Options, end context.CancelCauseFunc) (*pinned.Conn, error) {
 	timeout := o.BeginTimeout
 	if timeout <= 0 {
-		return pinned.Begin(ctx, pool, d, &known.sessions, o.Family)
+		return pinned.Begin(ctx, pool, d, &known.sessions, o.Family, o.Opens)
 	}
 	timer := time.AfterFunc(timeout, func() { end(ErrNoConnection) })
-	c, err := pinned.Begin(ctx, pool, d, &known.sessions, o.Family)
+	c, err := pinned.Begin(ctx, pool, d, &known.sessions, o.Family, o.Opens)
 	if timer.Stop() {
 		return c, err
 	}

@@ -87,9 +87,12 @@ func (t *Tx) ClaimAll(models any) error {
 
 func (t *Tx) insertClaims(models any, patience time.Duration) error {
 	bound := t.dialect.LockWait(t.conn.Session, patience)
-	if bound.Before != "" {
+	opens := t.Waits()
+	if opens {
+		t.surround(bound)
+	} else if bound.Before != "" {
 		t.conn.Use()
-		if _, err := t.conn.SQL.ExecContext(t.ctx, bound.Before); err != nil {
+		if _, err := t.conn.SQL().ExecContext(t.ctx, bound.Before); err != nil {
 			t.Learn(err)
 			return fmt.Errorf("bound the wait for the claim: %w", err)
 		}
@@ -102,7 +105,8 @@ func (t *Tx) insertClaims(models any, patience time.Duration) error {
 	}()
 	err := t.front.Insert(models, bound.Prefix)
 	returned = true
-	if bound.Restore == "" || err != nil && t.dialect.Aborts { // the ROLLBACK restores it
+	surrounded := opens && !t.conn.LeftBehind()
+	if bound.Restore == "" || surrounded || err != nil && t.dialect.Aborts { // the ROLLBACK restores it
 		return err
 	}
 	if restored := t.exec(t.conn, bound.Restore); restored != nil {

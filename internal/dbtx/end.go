@@ -144,7 +144,7 @@ func (t *Tx) rollback() {
 	t.conn.CloseRows()
 	_ = t.LeaveRoutine()
 	fail.Point("dbtx/before-rollback")
-	if err := t.exec(t.conn, "ROLLBACK"); err != nil {
+	if !t.conn.Drop() && t.exec(t.conn, "ROLLBACK") != nil {
 		t.conn.Discard()
 	}
 	fail.Point("dbtx/rolled-back")
@@ -214,7 +214,7 @@ func (t *Tx) unmarked(missing error) error {
 	ctx, cancel := t.Detached()
 	defer cancel()
 	t.conn.Use()
-	if s := t.conn.Session; s.Galera && s.LosesItself(ctx, t.conn.SQL) {
+	if s := t.conn.Session; s.Galera && s.LosesItself(ctx, t.conn.SQL()) {
 		return fmt.Errorf("%w: %w", dialect.ErrUndone, missing)
 	}
 	return t.scattered()
@@ -243,7 +243,7 @@ func (t *Tx) stillHere() (bool, error) {
 	t.conn.Use()
 	ctx, cancel := t.Detached()
 	defer cancel()
-	return dialect.InTransaction(ctx, t.conn.SQL)
+	return dialect.InTransaction(ctx, t.conn.SQL())
 }
 
 // inside returns an error if the connection has left the session of the transaction without an error,
@@ -267,7 +267,7 @@ func (t *Tx) pooled(ctx context.Context) error {
 	if !t.conn.Session.Numbers {
 		return nil
 	}
-	s, err := t.dialect.ReadSession(ctx, t.conn.SQL)
+	s, err := t.dialect.ReadSession(ctx, t.conn.SQL())
 	if err == nil {
 		s.Begun = t.conn.Session.Begun
 		t.conn.Session = s

@@ -28,9 +28,9 @@ func (l last) ExecContext(ctx context.Context, query string, args ...any) (sql.R
 	c := l.t.conn
 	used := c.Use() // those who come meanwhile are behind it
 	if !l.t.dialect.Aborts || !c.Session.Numbers {
-		return c.SQL.ExecContext(ctx, query, args...)
+		return c.SQL().ExecContext(ctx, query, args...)
 	}
-	now, err := l.t.dialect.ReadTransaction(ctx, c.SQL, c.Session, query, args...)
+	now, err := l.t.dialect.ReadTransaction(ctx, c.SQL(), c.Session, query, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -43,10 +43,11 @@ func (l last) ExecContext(ctx context.Context, query string, args ...any) (sql.R
 // atEnd returns what PostgreSQL reports of a transaction that is about to be committed. It is asked if
 // another statement was or may have been sent meanwhile, and have failed or come to another session, and if
 // the write itself came to another one: behind some poolers that has made, and committed, a transaction
-// of its own, with a number.
+// of its own, with a number. A driver that knows how the server ended each statement need not ask for a
+// number again.
 func (t *Tx) atEnd(ctx context.Context) (dialect.Transaction, error) {
-	if r := &t.reported; r.Own && !t.conn.UsedSince(r.used) {
+	if r := &t.reported; r.Own && (!t.conn.UsedSince(r.used) || r.Number != "" && t.conn.InTransaction()) {
 		return r.Transaction, nil
 	}
-	return t.dialect.ReadTransaction(ctx, t.conn.SQL, t.conn.Session, "")
+	return t.dialect.ReadTransaction(ctx, t.conn.SQL(), t.conn.Session, "")
 }

@@ -16,7 +16,7 @@ func (t *Tx) mark() error {
 	if err == nil && t.database.pooled.Load() {
 		ctx, cancel := t.Detached()
 		defer cancel()
-		t.conn.Session.ID, err = dialect.SessionID(ctx, t.conn.SQL)
+		t.conn.Session.ID, err = dialect.SessionID(ctx, t.conn.SQL())
 	}
 	t.Learn(err)
 	if err != nil {

@@ -50,7 +50,7 @@ func (t *Tx) inNewTransaction(f func(context.Context) error) error {
 // beginOn runs f in a new transaction on a connection, which it discards if that breaks. A
 // proxy may send a read outside of a transaction to a replica that is behind.
 func (t *Tx) beginOn(ctx context.Context, conn *pinned.Conn, f func(context.Context) error) error {
-	if _, err := conn.SQL.ExecContext(ctx, "BEGIN"); err != nil {
+	if _, err := conn.SQL().ExecContext(ctx, "BEGIN"); err != nil {
 		conn.Discard()
 		return err
 	}
@@ -60,7 +60,7 @@ func (t *Tx) beginOn(ctx context.Context, conn *pinned.Conn, f func(context.Cont
 	var err error
 	for _, set := range settings {
 		if err == nil {
-			err = set(ctx, conn.SQL)
+			err = set(ctx, conn.SQL())
 		}
 	}
 	if err == nil {
@@ -69,11 +69,11 @@ func (t *Tx) beginOn(ctx context.Context, conn *pinned.Conn, f func(context.Cont
 	end := "ROLLBACK"
 	if err == nil && t.dialect.Barrier != nil {
 		var waits bool
-		if waits, err = t.dialect.Barrier(ctx, conn.SQL); waits {
+		if waits, err = t.dialect.Barrier(ctx, conn.SQL()); waits {
 			end = "COMMIT"
 		}
 	}
-	if _, ended := conn.SQL.ExecContext(ctx, end); ended != nil {
+	if _, ended := conn.SQL().ExecContext(ctx, end); ended != nil {
 		conn.Discard()
 		return errors.Join(err, ended)
 	}
@@ -87,7 +87,7 @@ func (t *Tx) elsewhere(ctx context.Context) (*pinned.Conn, error) {
 		return nil, err
 	}
 	t.reader.Use(t.front.On(c), c)
-	return &pinned.Conn{SQL: c}, nil
+	return pinned.New(c), nil
 }
 
 // lookAfterDeadlock notes which of the rows that were to be inserted are not there.

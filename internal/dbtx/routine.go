@@ -103,5 +103,5 @@ func (t *Tx) beside(f func(context.Context, *sql.Conn) error) error {
 	ctx, cancel := t.Detached()
 	defer cancel()
 	t.conn.Use()
-	return f(ctx, t.conn.SQL)
+	return f(ctx, t.conn.SQL())
 }

@@ -69,7 +69,7 @@ func (t *Tx) reading(ctx context.Context, c *sql.Conn, f func() (Outcome, error)
 // giveBack returns a connection to the pool. On MySQL and MariaDB, without autocommit, its reads
 // have begun a transaction, which would hold their locks.
 func (t *Tx) giveBack(ctx context.Context, c *sql.Conn) {
-	conn := &pinned.Conn{SQL: c}
+	conn := pinned.New(c)
 	if t.dialect.Name == "mysql" {
 		if _, err := c.ExecContext(ctx, "ROLLBACK"); err != nil {
 			conn.Discard()

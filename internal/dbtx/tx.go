@@ -142,6 +142,6 @@ func (t *Tx) exec(c *pinned.Conn, query string) error {
 	c.Use()
 	ctx, cancel := t.Detached()
 	defer cancel()
-	_, err := c.SQL.ExecContext(ctx, query)
+	_, err := c.SQL().ExecContext(ctx, query)
 	return err
 }

@@ -46,7 +46,7 @@ func (t *Tx) Affected(statements []sqltext.Statement, rows int64) {
 func (t *Tx) noteSent(st sqltext.Statement) {
 	if t.dialect.Name == "mysql" && (st.SetsMode() || st.Opaque()) {
 		t.reset = true
-		t.database.sessions.ForgetOf(t.conn.SQL)
+		t.database.sessions.ForgetOf(t.conn.SQL())
 	}
 	if t.dialect.Name == "postgres" && st.SetsPath() {
 		t.reader.Move()

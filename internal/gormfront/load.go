@@ -4,6 +4,7 @@ import (
 	"context"
 	"reflect"
 
+	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 	"gorm.io/gorm/schema"
 
@@ -15,8 +16,24 @@ import (
 
 // Load implements protected.Loader. It reads the row into a new struct.
 func (f *Front) Load(ctx context.Context, query protected.Query) (statement.Value, error) {
-	r, s := query.Row, schemaOf(query)
-	q := f.session(ctx)
+	s := schemaOf(query)
+	rows := reflect.New(reflect.SliceOf(s.ModelType))
+	if err := find(f.session(ctx), query, rows).Error; err != nil || rows.Elem().Len() == 0 {
+		return nil, err
+	}
+	return valuesOf(ctx, s, rows.Elem().Index(0)), nil
+}
+
+// Text implements protected.Loader.
+func (f *Front) Text(ctx context.Context, query protected.Query) (string, []any, error) {
+	rows := reflect.New(reflect.SliceOf(schemaOf(query).ModelType))
+	found := find(f.session(ctx).Session(&gorm.Session{DryRun: true}), query, rows)
+	return found.Statement.SQL.String(), found.Statement.Vars, found.Error
+}
+
+// find sends a query for rows.
+func find(q *gorm.DB, query protected.Query, rows reflect.Value) *gorm.DB {
+	r := query.Row
 	if len(query.Columns) > 0 {
 		q = q.Select(query.Columns)
 	}
@@ -34,11 +51,7 @@ func (f *Front) Load(ctx context.Context, query protected.Query) (statement.Valu
 	if query.Lock != "" {
 		q = q.Clauses(lockingClause(query.Lock))
 	}
-	rows := reflect.New(reflect.SliceOf(s.ModelType))
-	if err := q.Find(rows.Interface()).Error; err != nil || rows.Elem().Len() == 0 {
-		return nil, err
-	}
-	return valuesOf(ctx, s, rows.Elem().Index(0)), nil
+	return q.Find(rows.Interface())
 }
 
 // schemaOf returns the schema by which a row is read.

@@ -392,7 +392,7 @@ var databaseMutants = []mutant{
 		name:  "open-transaction-is-pooled",
 		loses: "The next request runs in a transaction that nobody commits.",
 		file:  "internal/dbtx/end.go",
-		old: `	if err := t.exec(t.conn, "ROLLBACK"); err != nil {
+		old: `	if !t.conn.Drop() && t.exec(t.conn, "ROLLBACK") != nil {
 		t.conn.Discard()
 	}`,
 		new:   `	_ = t.exec(t.conn, "ROLLBACK")`,
@@ -538,7 +538,7 @@ var resolveMutants = []mutant{
 		name:  "lost-elsewhere-is-undone",
 		loses: "On Galera behind a pooler of statements an operation is made again of which a part is committed.",
 		file:  "internal/dbtx/end.go",
-		old:   `s.Galera && s.LosesItself(ctx, t.conn.SQL)`,
+		old:   `s.Galera && s.LosesItself(ctx, t.conn.SQL())`,
 		new:   `s.Galera`,
 		tests: "internal/dbtx TestScatteredNode",
 	},

@@ -48,7 +48,7 @@ func (m mutant) apply() (string, error) {
 
 // module returns the folder of the module that a folder is in, and the folder from there.
 func module(folder string) (mod, rest string) {
-	for _, mod := range []string{"cmd/guard-monitor", "grpcguard", "lock/etcdlock", "lock/zklock"} {
+	for _, mod := range []string{"cmd/guard-monitor", "guard/pgxguard", "grpcguard", "lock/etcdlock", "lock/zklock"} {
 		if rest, ok := strings.CutPrefix(folder, mod); ok {
 			return mod, "." + rest
 		}
@@ -57,7 +57,7 @@ func module(folder string) (mod, rest string) {
 }
 
 // table is all mutants.
-var table = concat(lockMutants, redisMutants, sqlMutants, quorumMutants, etcdMutants, zkMutants, switchMutants, guardMutants, onceMutants, callMutants, messageMutants, httpMutants, verdictMutants, databaseMutants, resolveMutants,
+var table = concat(lockMutants, redisMutants, sqlMutants, quorumMutants, etcdMutants, zkMutants, switchMutants, guardMutants, onceMutants, callMutants, messageMutants, httpMutants, verdictMutants, databaseMutants, pipelineMutants, resolveMutants,
 	outboxMutants, webhookMutants, brokerMutants, monitorMutants, siteMutants)
 
 func concat(lists ...[]mutant) (all []mutant) {

@@ -6,11 +6,20 @@ var onceMutants = []mutant{
 		loses: "An operation runs twice at once when its lock has failed.",
 		file:  "guard/attempt.go",
 		old: `	if err := s.claims.claim(s.tx, s.held); err != nil {
-		return err
+		return true, err
 	}
+	return true, s.tx.Open()
+}
+
+// work runs the operation.
+func (s *series) work(op Op) error {
 	s.budget.begin()
 	return op(s.tx.Context(), s.tx.DB())`,
-		new: `	if err := op(s.tx.Context(), s.tx.DB()); err != nil {
+		new: `	return true, s.tx.Open()
+}
+
+func (s *series) work(op Op) error {
+	if err := op(s.tx.Context(), s.tx.DB()); err != nil {
 		return err
 	}
 	return s.claims.claim(s.tx, s.held)`,

@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 )
 
@@ -12,7 +13,13 @@ type LockWait struct {
 	Prefix  string // put before the statement's text
 	Before  string // sent before the statement, "" = nothing
 	Restore string // sent after the statement, unless the transaction is to be rolled back anyway
+	During  string // what Before sets, as SetLockWait does
+	After   string // what Restore sets
 }
+
+// SetLockWait sets a bound on PostgreSQL, as [LockWait] has it. It is one text for all of them: a driver
+// prepares it once.
+const SetLockWait = "SELECT set_config('lock_timeout', $1, true)"
 
 // LockWait returns how to wait for d at most, in a session. MySQL and MariaDB count in
 // seconds. MariaDB does not wait at all for d below 1 s, MySQL waits for 1 s. PostgreSQL
@@ -28,9 +35,12 @@ func (d Dialect) LockWait(s Session, wait time.Duration) LockWait {
 			Restore: "SET innodb_lock_wait_timeout = " + s.LockWait,
 		}
 	case d.Name == "postgres" && s.LockWait != "":
+		during := strconv.FormatInt(max(100, wait.Milliseconds()), 10)
 		return LockWait{
-			Before:  fmt.Sprintf("SET LOCAL lock_timeout = %d", max(100, wait.Milliseconds())),
+			Before:  "SET LOCAL lock_timeout = " + during,
 			Restore: fmt.Sprintf("SET LOCAL lock_timeout = '%s'", s.LockWait),
+			During:  during,
+			After:   s.LockWait,
 		}
 	}
 	return LockWait{} // no other writer can begin on SQLite

@@ -68,12 +68,30 @@ func readPostgresSession(ctx context.Context, c *sql.Conn) (Session, error) {
 // postgresStart is when the server was started, in any time zone.
 const postgresStart = "extract(epoch FROM pg_postmaster_start_time())"
 
+// Opens reports whether a transaction can be opened by several statements at once: the server reports
+// its number and its session then, by TransactionQuery.
+func (s Session) Opens() bool { return s.Numbers && s.Run != "" && s.LockWait != "" }
+
+const postgresNumber = "coalesce(pg_current_xact_id_if_assigned()::text, '')"
+
+// TransactionQuery is a query for what Transaction reads, where a session Opens.
+func (s Session) TransactionQuery() string {
+	return "SELECT concat_ws(' ', " + postgresNumber + ", pg_backend_pid(), " + postgresStart + ")"
+}
+
+// Transaction returns what the server reports of a transaction of the session.
+func (s Session) Transaction(text string) Transaction {
+	number, session, _ := strings.Cut(text, " ")
+	start, _, _ := strings.Cut(s.Run, " ")
+	return Transaction{Number: number, Own: session == fmt.Sprint(s.ID, " ", start)}
+}
+
 // readPostgresTransaction reads the number of the transaction, and whether s is its session: a
 // restarted server counts its sessions from the beginning.
 func readPostgresTransaction(ctx context.Context, c *sql.Conn, s Session, write string, args ...any) (t Transaction, err error) {
 	ofTransaction, ofServer := "''", "''"
 	if s.Numbers {
-		ofTransaction = "coalesce(pg_current_xact_id_if_assigned()::text, '')"
+		ofTransaction = postgresNumber
 	}
 	if s.Run != "" {
 		ofServer = postgresStart + "::text"

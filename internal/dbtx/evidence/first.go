@@ -13,6 +13,9 @@ func (j *Judge) LookBefore(r *protected.Row) error {
 	if j.Reader.Session.Snapshot && !j.Reader.Session.RefusesChanged || j.Journal.Touched(r) {
 		return nil
 	}
+	if (r.Kept || r.Struct != nil) && j.Reader.LookLater(r, func(there bool) { j.looked(r, there) }) {
+		return nil // it is about to be inserted: most often it is not there, and nothing more is to be read
+	}
 	ctx, cancel := j.Reader.Context()
 	defer cancel()
 	now, err := j.Reader.Read(ctx, r, true, "")
@@ -20,6 +23,27 @@ func (j *Judge) LookBefore(r *protected.Row) error {
 		return err
 	}
 	j.Memory.See(r, now)
+	return nil
+}
+
+// looked notes whether a row is there.
+func (j *Judge) looked(r *protected.Row, there bool) {
+	if there {
+		j.there = append(j.there, r)
+		return
+	}
+	j.NoteAbsent(r)
+}
+
+// LookAgain reads the rows that were found by LookLater.
+func (j *Judge) LookAgain() error {
+	there := j.there
+	j.there = nil
+	for _, r := range there {
+		if err := j.LookBefore(r); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -22,6 +22,8 @@ type Watcher interface {
 	Admit(ctx context.Context, query string) ([]sqltext.Statement, error)
 	// Took notes statements that were sent, and how the last one ended.
 	Took(query string, args []any, statements []sqltext.Statement, err error)
+	// Context returns the context of the transaction.
+	Context() context.Context
 	// LeaveRoutine returns an error if the routine of an earlier statement has ended the
 	// transaction. No rows may be open.
 	LeaveRoutine() error
@@ -43,12 +45,13 @@ type Watcher interface {
 // leaves out its own BEGIN and nests with savepoints. It must not embed
 // *sql.Conn, or it could begin.
 type Conn struct {
-	SQL     *sql.Conn // for statements of Belay
 	Session dialect.Session
 	Broken  atomic.Bool     // it has been discarded
 	Watcher Watcher         // set before the first statement
 	Done    <-chan struct{} // closed at the end of the transaction, if not before
 
+	conn    *sql.Conn
+	opening opening
 	turn    turn
 	sent    atomic.Int64 // statements of the program
 	used    atomic.Int64 // statements, and other uses of the connection
@@ -69,7 +72,7 @@ func (c *Conn) ExecContext(ctx context.Context, query string, args ...any) (sql.
 	ctx, cancel := c.within(ctx, own)
 	defer cancel()
 	var res sql.Result
-	c.Watch(func() { res, err = c.SQL.ExecContext(ctx, query, args...) })
+	c.Watch(func() { res, err = c.exec(ctx, query, args) })
 	c.Watcher.Took(query, args, statements, err)
 	rows := affected(res, err)
 	switch {
@@ -106,7 +109,7 @@ func (c *Conn) QueryContext(ctx context.Context, query string, args ...any) (*sq
 	raw := c.written(ctx, query, args, statements)
 	ctx, _ = c.within(ctx, own) // the rows need it
 	var rows *sql.Rows
-	c.Watch(func() { rows, err = c.SQL.QueryContext(ctx, query, args...) }) //nolint:sqlclosecheck,rowserrcheck // they are the caller's
+	c.Watch(func() { rows, err = c.SQL().QueryContext(ctx, query, args...) }) //nolint:sqlclosecheck,rowserrcheck // they are the caller's
 	c.Watcher.Took(query, args, statements, err)
 	switch {
 	case err == nil:
@@ -128,7 +131,7 @@ func (c *Conn) QueryRowContext(ctx context.Context, query string, args ...any) *
 	raw := c.written(ctx, query, args, statements)
 	ctx, _ = c.within(ctx, own)
 	var row *sql.Row
-	c.Watch(func() { row = c.SQL.QueryRowContext(ctx, query, args...) })
+	c.Watch(func() { row = c.SQL().QueryRowContext(ctx, query, args...) })
 	c.Watcher.Took(query, args, statements, row.Err())
 	switch {
 	case row.Err() == nil:
@@ -227,7 +230,7 @@ func (c *Conn) Abort() {
 	if c.Watcher != nil {
 		c.Watcher.Poison(ErrPanic)
 	}
-	sqlconn.Abort(c.SQL)
+	sqlconn.Abort(c.conn)
 }
 
 // Use counts a use of the connection: a statement that is about to be sent, whoever sends it. It returns
@@ -243,7 +246,7 @@ func (c *Conn) UsedSince(used int64) bool { return c.lent.Load() || c.used.Load(
 // Free gives the connection back to the pool, unless it is broken.
 func (c *Conn) Free() {
 	if !c.Broken.Load() {
-		_ = c.SQL.Close()
+		_ = c.conn.Close()
 	}
 }
 
@@ -253,7 +256,7 @@ func (c *Conn) Discard() {
 		return
 	}
 	c.Broken.Store(true)
-	sqlconn.Discard(c.SQL)
+	sqlconn.Discard(c.conn)
 }
 
 // Settle passes the errors at the end of closed rows to the transaction, and reports

@@ -148,7 +148,7 @@ func (c *Conn) Driver(f func(driver.Conn) error) (err error) {
 	c.Use()
 	var failed error
 	c.Watch(func() {
-		failed = c.SQL.Raw(func(dc any) error {
+		failed = c.SQL().Raw(func(dc any) error {
 			err = f(dc.(driver.Conn))
 			return nil
 		})

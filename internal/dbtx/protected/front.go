@@ -12,6 +12,8 @@ import (
 type Loader interface {
 	// Load reads a row. It returns nil if the row is not there.
 	Load(ctx context.Context, q Query) (statement.Value, error)
+	// Text returns the query by which Load would read a row.
+	Text(ctx context.Context, q Query) (query string, args []any, err error)
 	// LoadThose reads the names of those rows that exist. rows are all of one table and
 	// named by the same columns.
 	LoadThose(ctx context.Context, rows []*Row) ([]statement.Value, error)

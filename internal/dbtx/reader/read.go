@@ -34,6 +34,21 @@ func (q *Reader) ReadNow(ctx context.Context, r *protected.Row, versions bool, p
 	return now, err
 }
 
+// LookLater has a row looked for with the statements that wait, if they may. there gets whether it is there.
+func (q *Reader) LookLater(r *protected.Row, there func(bool)) bool {
+	if !q.tx.Waits() {
+		return false
+	}
+	ctx, cancel := q.Context()
+	defer cancel()
+	query, args, err := q.access().loader.Text(ctx, protected.Query{Row: r, Columns: r.Columns})
+	if err != nil {
+		return false
+	}
+	q.tx.LookLater(query, args, there)
+	return true
+}
+
 // Read reads a row by the columns that name it: its primary key, its name as the
 // database spells it and, if versions is set, its version.
 func (q *Reader) Read(ctx context.Context, r *protected.Row, versions bool, lock string) (protected.Reading, error) {

@@ -1,0 +1,403 @@
+package pgxguard_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/internal/testwait"
+	"github.com/belaygo/belay/lock"
+	"github.com/belaygo/belay/notify"
+	"github.com/belaygo/belay/once"
+)
+
+// trips traces the round trips of a connection. One of several statements has their first words.
+type trips struct {
+	tracer
+	all   []string
+	batch func() // is called before several statements are sent, unless it is nil
+}
+
+// TraceQueryStart implements pgx.QueryTracer.
+func (c *trips) TraceQueryStart(ctx context.Context, _ *pgx.Conn, d pgx.TraceQueryStartData) context.Context {
+	c.all = append(c.all, words(d.SQL))
+	return ctx
+}
+
+// TraceBatchStart implements pgx.BatchTracer.
+func (c *trips) TraceBatchStart(ctx context.Context, _ *pgx.Conn, d pgx.TraceBatchStartData) context.Context {
+	var all []string
+	for _, q := range d.Batch.QueuedQueries {
+		all = append(all, words(q.SQL))
+	}
+	c.all = append(c.all, strings.Join(all, ", "))
+	if c.batch != nil {
+		c.batch()
+	}
+	return ctx
+}
+
+// TraceBatchQuery implements pgx.BatchTracer.
+func (*trips) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
+
+// TraceBatchEnd implements pgx.BatchTracer.
+func (*trips) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
+
+// words returns what a statement does, and the table that it names.
+func words(sql string) string {
+	verb, rest, _ := strings.Cut(sql, " ")
+	for _, table := range []string{"orders", "belay_once", "belay_answer", "set_config", "pg_current_xact"} {
+		if strings.Contains(rest, table) {
+			return strings.ToUpper(verb) + " " + table
+		}
+	}
+	return strings.ToUpper(verb)
+}
+
+func selling(no string) once.Request {
+	return once.Request{Operation: "sell", Scope: once.Anyone, ID: no}
+}
+
+// apply inserts an order for a request of its number.
+func (s *shop) apply(ctx context.Context, no string, opts ...guard.Option) error {
+	return s.Apply(ctx, "order:"+no, guard.Insert(&order{No: no, Amount: 1}), append(opts, guard.For(selling(no)))...)
+}
+
+// newTracedShop returns a shop, and the round trips of its only connection.
+func newTracedShop(t *testing.T) (*shop, *trips) {
+	t.Helper()
+	config, err := pgxpool.ParseConfig(teststack.Postgres(t))
+	wantNil(t, err)
+	seen := new(trips)
+	config.MaxConns, config.ConnConfig.Tracer = 1, seen
+	return newShopOf(t, config), seen
+}
+
+// TestOpening: the statements with which Belay begins a transaction are one round trip. The server
+// is not asked again what came with them.
+func TestOpening(t *testing.T) {
+	s, seen := newTracedShop(t)
+	const claims = "SELECT belay_once, SELECT set_config, INSERT belay_once, SELECT set_config, SELECT pg_current_xact"
+	sell := func(ctx context.Context, tx *gorm.DB) error {
+		return tx.Create(&order{No: ctx.Value(noKey{}).(string)}).Error
+	}
+	for name, of := range map[string]struct {
+		call func(ctx context.Context, no string) error
+		want []string
+	}{
+		"Apply, For": {
+			func(ctx context.Context, no string) error { return s.apply(ctx, no) },
+			[]string{"BEGIN, SELECT orders, " + claims, "INSERT orders", "COMMIT"},
+		},
+		"Apply": {
+			func(ctx context.Context, no string) error {
+				return s.Apply(ctx, "order:"+no, guard.Insert(&order{No: no}))
+			},
+			[]string{"BEGIN, SELECT orders", "INSERT orders", "SELECT pg_current_xact", "COMMIT"},
+		},
+		"Do, For": {
+			func(ctx context.Context, no string) error {
+				return s.Do(ctx, "order:"+no, sell, guard.For(selling(no)))
+			},
+			[]string{"BEGIN, " + claims, "INSERT orders", "COMMIT"},
+		},
+		"Once": {
+			func(ctx context.Context, no string) error {
+				_, err := guard.Once(ctx, s.Guard.Guard, selling(no), func(ctx context.Context, tx *gorm.DB) (int, error) { return 1, sell(ctx, tx) })
+				return err
+			},
+			[]string{"BEGIN, " + claims, "INSERT orders", "INSERT belay_answer", "COMMIT"},
+		},
+	} {
+		for i := range 3 { // the first ones read the catalogue, and have statements prepared
+			seen.all = nil
+			no := fmt.Sprint(name, i)
+			wantNil(t, of.call(context.WithValue(bg, noKey{}, no), no))
+		}
+		if !slices.Equal(seen.all, of.want) {
+			t.Errorf("%s: %q, want %q", name, seen.all, of.want)
+		}
+	}
+	s.wantEvents(0)
+}
+
+// noKey is the key of the number of an order in a context.
+type noKey struct{}
+
+// TestOpeningIsRefused: what was there before is a repeat, or a row of another, as without a
+// pipeline. What the server refuses leaves nothing.
+func TestOpeningIsRefused(t *testing.T) {
+	s, _ := newTracedShop(t)
+	wantNil(t, s.apply(bg, "warm"))
+	wantNil(t, s.apply(bg, "both"))
+	wantNil(t, s.apply(bg, "claim"))
+	_, err := s.pool.Exec(bg, "DELETE FROM orders WHERE no = 'claim'; INSERT INTO orders (no, amount) VALUES ('row', 1); ALTER TABLE orders ADD CHECK (no <> 'odd')")
+	wantNil(t, err)
+	for _, again := range []bool{false, true} {
+		wantIs(t, s.apply(bg, "both"), guard.ErrDuplicate)
+		wantIs(t, s.apply(bg, "claim"), guard.ErrDuplicate)
+		wantIs(t, s.apply(bg, "row"), guard.ErrExists)
+		if err := s.apply(bg, "odd"); err == nil || errors.Is(err, guard.ErrDuplicate) {
+			t.Errorf("again %t: a row that a CHECK refuses: %v", again, err)
+		}
+	}
+	if orders, claims := s.count(), s.claims(); orders != 3 || claims != 3 {
+		t.Errorf("%d orders and %d claims, want 3 of each", orders, claims)
+	}
+	s.wantEvents(0)
+}
+
+// waiting returns how many sessions wait for a lock of another.
+func (s *shop) waiting() (n int) {
+	s.t.Helper()
+	wantNil(s.t, s.pool.QueryRow(bg, "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").Scan(&n))
+	return n
+}
+
+func (s *shop) awaitWaiting() {
+	s.t.Helper()
+	testwait.Until(s.t, "the claim waits", func() bool { return s.waiting() > 0 })
+}
+
+func (s *shop) claims() (n int) {
+	s.t.Helper()
+	wantNil(s.t, s.pool.QueryRow(bg, "SELECT COUNT(*) FROM belay_once").Scan(&n))
+	return n
+}
+
+// TestOverlapBehindOpening: a row that was looked for with the BEGIN, and not found, was inserted while
+// this caller had the lock. So was a claim, while the opening waited for its end.
+func TestOverlapBehindOpening(t *testing.T) {
+	s := newShop(t)
+	wantNil(t, s.apply(bg, "warm"))
+	t.Run("row", func(t *testing.T) {
+		err := s.Apply(bg, "order:hooked", guard.Insert(&hooked{No: "hooked", before: func() {
+			_, err := s.pool.Exec(bg, insertOrder, "hooked", 1)
+			wantNil(t, err)
+		}}), guard.For(selling("hooked")))
+		wantIs(t, err, guard.ErrIntercepted)
+		s.wantEvents(1)
+	})
+	t.Run("claim", func(t *testing.T) {
+		wantNil(t, s.apply(bg, "1")) // whose claim has the keys that the next one has
+		tx, err := s.pool.Begin(bg)
+		wantNil(t, err)
+		_, err = s.pool.Exec(bg, "CREATE TABLE kept AS SELECT * FROM belay_once; DELETE FROM belay_once; DELETE FROM orders")
+		wantNil(t, err)
+		_, err = tx.Exec(bg, "INSERT INTO belay_once SELECT * FROM kept")
+		wantNil(t, err)
+		done := make(chan error)
+		go func() { done <- s.apply(bg, "1", guard.Wait(time.Hour)) }()
+		s.awaitWaiting()
+		wantNil(t, tx.Commit(bg))
+		wantIs(t, <-done, guard.ErrIntercepted)
+		s.wantEvents(2)
+	})
+}
+
+// hooked is an order with a hook.
+type hooked struct {
+	ID     int64
+	No     string `gorm:"uniqueIndex"`
+	Amount int
+
+	before func()
+}
+
+// TableName implements gorm's schema.Tabler.
+func (*hooked) TableName() string { return "orders" }
+
+// BeforeCreate is gorm's hook.
+func (h *hooked) BeforeCreate(*gorm.DB) error {
+	h.before()
+	return nil
+}
+
+// TestOperationRunsBehindOpening: no code of the program runs before the claim is made.
+func TestOperationRunsBehindOpening(t *testing.T) {
+	s := newShop(t)
+	wantNil(t, s.apply(bg, "1"))
+	ran := 0
+	run := func(context.Context, *gorm.DB) error { ran++; return nil }
+	wantIs(t, s.Do(bg, "order:1", run, guard.For(selling("1"))), guard.ErrDuplicate)
+	wantIs(t, s.Apply(bg, "order:1", guard.Insert(&hooked{No: "1", before: func() { ran++ }}), guard.For(selling("1"))), guard.ErrDuplicate)
+	if ran != 0 {
+		t.Errorf("the operation of a repeat ran %d times", ran)
+	}
+}
+
+// TestFailedBehindOpening: PostgreSQL executes the COMMIT of a failed transaction as a ROLLBACK. The
+// server's last answer shows that it has failed, whatever the operation returns.
+func TestFailedBehindOpening(t *testing.T) {
+	s := newShop(t)
+	wantNil(t, s.apply(bg, "warm"))
+	for name, fails := range map[string]func(ctx context.Context, tx pgx.Tx){
+		"a statement": func(ctx context.Context, tx pgx.Tx) { _, _ = tx.Exec(ctx, "SELECT none") },
+		"Conn":        func(ctx context.Context, tx pgx.Tx) { _, _ = tx.Conn().Exec(ctx, "SELECT none") },
+		"ended": func(ctx context.Context, tx pgx.Tx) {
+			_, _ = tx.Conn().Exec(ctx, "ROLLBACK")
+		},
+	} {
+		err := s.do("order:1", func(ctx context.Context, tx pgx.Tx) error {
+			wantNil(t, sells("1")(ctx, tx))
+			fails(ctx, tx)
+			return nil
+		}, guard.For(selling("1")))
+		if err == nil || s.count() != 1 || s.claims() != 1 {
+			t.Errorf("%s: %v, %d orders and %d claims, want an error and those of before", name, err, s.count(), s.claims())
+		}
+	}
+}
+
+// TestDeadOpening: a connection that is dead when a transaction begins, or dies before its opening
+// is answered, is replaced. Nothing was done on it.
+func TestDeadOpening(t *testing.T) {
+	s, seen := newTracedShop(t)
+	direct, err := pgx.Connect(bg, s.pool.Config().ConnString())
+	wantNil(t, err)
+	defer func() { wantNil(t, direct.Close(bg)) }()
+	kill := func() {
+		_, err := direct.Exec(bg, "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()")
+		wantNil(t, err)
+	}
+	wantNil(t, s.apply(bg, "1"))
+	for no, killed := range map[string]*func(){"before": nil, "within": &seen.batch} {
+		wantNil(t, s.apply(bg, no)) // with its statements prepared
+		if killed == nil {
+			kill()
+		} else {
+			*killed = sync.OnceFunc(kill)
+		}
+		wantNil(t, s.apply(bg, no+", dead"))
+	}
+	if orders, claims := s.count(), s.claims(); orders != 5 || claims != 5 {
+		t.Errorf("%d orders and %d claims, want 5 of each", orders, claims)
+	}
+	s.wantEvents(0)
+}
+
+// TestOpeningEnds: an opening that waits ends with the caller's context, and with the patience of a
+// caller who does not wait.
+func TestOpeningEnds(t *testing.T) {
+	s := newShop(t)
+	wantNil(t, s.apply(bg, "1"))
+	tx, err := s.pool.Begin(bg)
+	wantNil(t, err)
+	defer func() { wantNil(t, tx.Rollback(bg)) }()
+	_, err = s.pool.Exec(bg, "CREATE TABLE kept AS SELECT * FROM belay_once; DELETE FROM belay_once; DELETE FROM orders")
+	wantNil(t, err)
+	_, err = tx.Exec(bg, "INSERT INTO belay_once SELECT * FROM kept")
+	wantNil(t, err)
+	wantIs(t, s.apply(bg, "1"), guard.ErrBusy)
+	ctx, cancel := context.WithCancel(bg)
+	done := make(chan error)
+	go func() { done <- s.apply(ctx, "1", guard.Wait(time.Hour)) }()
+	s.awaitWaiting()
+	cancel()
+	wantIs(t, <-done, context.Canceled)
+	if n := s.count(); n != 0 {
+		t.Errorf("%d orders, want none", n)
+	}
+	s.wantEvents(0)
+}
+
+// TestLostCommitBehindOpening: the number that came with the opening proves the outcome of a COMMIT
+// whose answer is lost.
+func TestLostCommitBehindOpening(t *testing.T) {
+	config, err := pgxpool.ParseConfig(teststack.Postgres(t))
+	wantNil(t, err)
+	var cut atomic.Pointer[string]
+	dial := config.ConnConfig.DialFunc
+	config.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c, err := dial(ctx, network, addr)
+		return cutter{c, &cut}, err
+	}
+	s := newShopOf(t, config)
+	wantNil(t, s.apply(bg, "warm"))
+	const lost = 10
+	unknown := 0
+	for n := range lost {
+		at := []string{"before", "after"}[n%2]
+		cut.Store(&at)
+		err := s.apply(bg, fmt.Sprint(n))
+		switch {
+		case errors.Is(err, guard.ErrUnknown):
+			unknown++
+		case (err == nil) != (at == "after"):
+			t.Errorf("%v, but the connection was cut %s the COMMIT", err, at)
+		}
+	}
+	if orders, claims := s.count(), s.claims(); orders != 1+lost/2 || claims != orders {
+		t.Errorf("%d orders and %d claims, want %d of each", orders, claims, 1+lost/2)
+	}
+	if unknown > lost/4 { // on a machine that has other work, some are not answered in time
+		t.Errorf("%d of %d are unknown, though they are proven", unknown, lost)
+	}
+}
+
+// A cutter is a connection that is cut before the next COMMIT, or after it.
+type cutter struct {
+	net.Conn
+	cut *atomic.Pointer[string]
+}
+
+func (c cutter) Write(b []byte) (int, error) {
+	if !bytes.Contains(b, []byte("COMMIT")) {
+		return c.Conn.Write(b)
+	}
+	at := c.cut.Swap(nil)
+	if at == nil {
+		return c.Conn.Write(b)
+	}
+	if *at == "after" {
+		_, _ = c.Conn.Write(b)
+		_, _ = c.Conn.Read(make([]byte, 1)) // once it was executed
+	}
+	_ = c.Close()
+	return len(b), nil
+}
+
+// TestLockIsLostInOpening: no statement of the operation is sent once the lock is known to be lost.
+func TestLockIsLostInOpening(t *testing.T) {
+	s := newShop(t)
+	wantNil(t, s.apply(bg, "1"))
+	tx, err := s.pool.Begin(bg)
+	wantNil(t, err)
+	_, err = s.pool.Exec(bg, "CREATE TABLE kept AS SELECT * FROM belay_once; DELETE FROM belay_once; DELETE FROM orders")
+	wantNil(t, err)
+	_, err = tx.Exec(bg, "INSERT INTO belay_once SELECT * FROM kept")
+	wantNil(t, err)
+	locker, err := lock.New(s.Engine(), lock.Config{TTL: 2 * time.Second})
+	wantNil(t, err)
+	s.Guard.Guard, err = guard.New(s.db, locker, guard.Config{Service: "test", Publisher: &s.Events})
+	wantNil(t, err)
+	t.Cleanup(func() { wantNil(t, errors.Join(s.Close(bg), locker.Close(bg))) })
+	done := make(chan error)
+	go func() { done <- s.apply(bg, "1", guard.Wait(time.Hour)) }()
+	s.awaitWaiting()
+	if !s.Forget("order:1") {
+		t.Fatal("the key is not locked")
+	}
+	testwait.Until(t, "the loss is noticed", func() bool { return len(s.Events.All()) > 0 || s.waiting() == 0 })
+	wantNil(t, tx.Rollback(bg))
+	if err := <-done; err == nil || s.count() != 0 || s.claims() != 0 {
+		t.Errorf("%v, %d orders and %d claims, want an error and none", err, s.count(), s.claims())
+	}
+	if events := s.Events.All(); len(events) != 1 || events[0].Outcome != notify.OutcomeRolledBack {
+		t.Errorf("events %v, want that of a lock that was lost", events)
+	}
+}
