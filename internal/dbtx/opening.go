@@ -2,14 +2,19 @@ package dbtx
 
 import (
 	"errors"
+	"strconv"
+	"strings"
 
 	"github.com/belaygo/belay/internal/dbtx/dialect"
 	"github.com/belaygo/belay/internal/dbtx/pinned"
 	"github.com/belaygo/belay/internal/dbtx/pipeline"
 )
 
-// errUnopened is the error of a transaction that has to be begun anew.
-var errUnopened = errors.New("dbguard: the transaction was not begun")
+var (
+	// errUnopened is the error of a transaction that has to be begun anew.
+	errUnopened = errors.New("dbguard: the transaction was not begun")
+	errMoved    = errors.New("dbguard: a pooler has begun the transaction in another session")
+)
 
 // Waits reports whether statements of Belay wait for one that they can be sent with: see Options.Opens.
 func (t *Tx) Waits() bool { return t.conn.Waits() }
@@ -38,9 +43,23 @@ func (t *Tx) Open() error {
 // LookLater has a query sent with those that wait. there gets whether it has found a row.
 func (t *Tx) LookLater(query string, args []any, there func(bool)) {
 	t.conn.Later(pinned.Step{
-		Statement: pipeline.Statement{Query: query, Args: args},
-		Then:      func(r pipeline.Result) { there(r.Rows > 0) },
+		Statement: pipeline.Statement{Query: "SELECT concat_ws(' ', EXISTS (" + query + "), pg_backend_pid())", Args: args},
+		Then: func(r pipeline.Result) error {
+			found, session, _ := strings.Cut(r.Text, " ")
+			if session != strconv.FormatUint(t.conn.Session.ID, 10) {
+				return t.moved()
+			}
+			there(found == "t")
+			return nil
+		},
 	})
+}
+
+// moved notes that an opening was not in the session that is known: what it has read may be another
+// server's, which is behind.
+func (t *Tx) moved() error {
+	t.notePooler()
+	return errMoved
 }
 
 // surround puts the bound of a wait around the INSERT of a claim, and behind it the question for what
@@ -52,8 +71,11 @@ func (t *Tx) surround(bound dialect.LockWait) {
 	t.conn.Later(set(bound.During))
 	t.conn.Behind(set(bound.After), pinned.Step{
 		Statement: pipeline.Statement{Query: t.conn.Session.TransactionQuery()},
-		Then: func(r pipeline.Result) {
-			t.reported = reported{Transaction: t.conn.Session.Transaction(r.Text)}
+		Then: func(r pipeline.Result) error {
+			if t.reported.Transaction = t.conn.Session.Transaction(r.Text); !t.reported.Own {
+				return t.moved()
+			}
+			return nil
 		},
 	})
 }

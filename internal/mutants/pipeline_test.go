@@ -27,6 +27,14 @@ var pipelineMutants = []mutant{
 		tests: "guard/pgxguard TestFailedBehindOpening",
 	},
 	{
+		name:  "look-of-another-session-counts",
+		loses: "Behind a pooler that spreads reads, a replica that is behind makes a repeat an alarm.",
+		file:  "internal/dbtx/opening.go",
+		old:   `if session != strconv.FormatUint(t.conn.Session.ID, 10) {`,
+		new:   `if session == "" {`,
+		tests: "guard/pgxguard TestMovedOpening",
+	},
+	{
 		name:  "claim-waits-for-the-operation",
 		loses: "With pgx the limit of the wait for a claim stays for the statements of the operation.",
 		file:  "internal/dbtx/opening.go",

@@ -70,7 +70,9 @@ const postgresStart = "extract(epoch FROM pg_postmaster_start_time())"
 
 // Opens reports whether a transaction can be opened by several statements at once: the server reports
 // its number and its session then, by TransactionQuery.
-func (s Session) Opens() bool { return s.Numbers && s.Run != "" && s.LockWait != "" }
+func (s Session) Opens() bool {
+	return s.Numbers && s.Run != "" && s.LockWait != "" && !s.Proven().Resembles()
+}
 
 const postgresNumber = "coalesce(pg_current_xact_id_if_assigned()::text, '')"
 

@@ -28,7 +28,7 @@ type opening struct {
 // A Step is a statement of an opening.
 type Step struct {
 	pipeline.Statement
-	Then func(pipeline.Result) // gets its result, unless it is nil
+	Then func(pipeline.Result) error // takes its result, unless it is nil; an error fails the opening
 }
 
 // pipelineOf returns the pipeline of a connection, nil if it has none.
@@ -101,7 +101,10 @@ func (c *Conn) exec(ctx context.Context, query string, args []any) (sql.Result, 
 		return c.conn.ExecContext(ctx, query, args...)
 	}
 	var rows int64
-	with := &Step{pipeline.Statement{Query: query, Args: args}, func(r pipeline.Result) { rows = r.Rows }}
+	with := &Step{pipeline.Statement{Query: query, Args: args}, func(r pipeline.Result) error {
+		rows = r.Rows
+		return nil
+	}}
 	if err := c.open(ctx, with); err != nil {
 		return nil, err
 	}
@@ -136,14 +139,13 @@ func (c *Conn) open(ctx context.Context, with *Step) error {
 	})
 	for i, r := range done {
 		if then := steps[i].Then; then != nil {
-			then(r)
+			failed = cmp.Or(failed, then(r))
 		}
 	}
-	err = cmp.Or(err, failed)
-	if err == nil || with != nil && len(done) == before && dialect.FromServer(err) {
+	if failed == nil && (err == nil || with != nil && len(done) == before && dialect.FromServer(err)) {
 		return err
 	}
 	o.failed = true
 	c.Discard()
-	return err
+	return cmp.Or(failed, err)
 }
