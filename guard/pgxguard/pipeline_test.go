@@ -303,41 +303,56 @@ func TestDeadOpening(t *testing.T) {
 	s.wantEvents(0)
 }
 
-// TestMovedOpening: an opening that a pooler has sent to another session is made again, statement by
+// TestOpeningBehindPooler: an opening that a pooler has sent to another session is made again, statement by
 // statement, and so are those behind it.
-func TestMovedOpening(t *testing.T) {
-	_, pooled := teststack.PgBouncer(t)
-	config, err := pgxpool.ParseConfig(pooled)
-	wantNil(t, err)
-	seen := new(trips)
-	config.MaxConns, config.ConnConfig.Tracer, config.ConnConfig.DefaultQueryExecMode = 1, seen, pgx.QueryExecModeSimpleProtocol
-	s := newShopOf(t, config)
-	openings := 0
-	seen.batch = func() { openings++ }
-	for _, no := range []string{"1", "2"} {
-		openings = 0
-		wantNil(t, s.apply(bg, no))
+func TestOpeningBehindPooler(t *testing.T) {
+	for name, opts := range map[string]func(no string) []guard.Option{
+		"with a request":    func(no string) []guard.Option { return []guard.Option{guard.For(selling(no))} },
+		"without a request": func(string) []guard.Option { return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, pooled := teststack.PgBouncer(t)
+			config, err := pgxpool.ParseConfig(pooled)
+			wantNil(t, err)
+			seen := new(trips)
+			config.MaxConns, config.ConnConfig.Tracer, config.ConnConfig.DefaultQueryExecMode = 1, seen, pgx.QueryExecModeSimpleProtocol
+			s := newShopOf(t, config)
+			sell := func(no string) error {
+				return s.Apply(bg, "order:"+no, guard.Insert(&order{No: no}), opts(no)...)
+			}
+			begun := func() (together, alone int) {
+				for _, trip := range seen.all {
+					if trip == "BEGIN" {
+						alone++
+					} else if strings.HasPrefix(trip, "BEGIN") {
+						together++
+					}
+				}
+				return together, alone
+			}
+			wantNil(t, sell("1"))
+			seen.all = nil
+			wantNil(t, sell("2"))
+			if together, alone := begun(); together != 1 || alone != 0 {
+				t.Errorf("in its session a transaction was begun by %q", seen.all)
+			}
+			other, err := pgx.ConnectConfig(bg, config.ConnConfig)
+			wantNil(t, err)
+			defer func() { wantNil(t, other.Close(bg)) }()
+			_, err = other.Exec(bg, "BEGIN") // it gets the session that has just been used
+			wantNil(t, err)
+			seen.all = nil
+			wantNil(t, errors.Join(sell("3"), sell("4")))
+			if together, alone := begun(); together != 1 || alone != 2 {
+				t.Errorf("in another session two transactions were begun by %q", seen.all)
+			}
+			wantIs(t, sell("3"), guard.ErrDuplicate)
+			if n := s.count(); n != 4 {
+				t.Errorf("%d orders, want 4", n)
+			}
+			s.wantEvents(0)
+		})
 	}
-	if openings != 1 {
-		t.Errorf("%d openings of an operation, want 1", openings)
-	}
-	other, err := pgx.ConnectConfig(bg, config.ConnConfig)
-	wantNil(t, err)
-	defer func() { wantNil(t, other.Close(bg)) }()
-	_, err = other.Exec(bg, "BEGIN") // it gets the session that has just been used
-	wantNil(t, err)
-	openings = 0
-	for _, no := range []string{"3", "4"} {
-		wantNil(t, s.apply(bg, no))
-		wantIs(t, s.apply(bg, no), guard.ErrDuplicate)
-	}
-	if openings != 1 {
-		t.Errorf("%d openings after that of another session, want 1", openings)
-	}
-	if orders, claims := s.count(), s.claims(); orders != 4 || claims != 4 {
-		t.Errorf("%d orders and %d claims, want 4 of each", orders, claims)
-	}
-	s.wantEvents(0)
 }
 
 // TestOpeningEnds: an opening that waits ends with the caller's context, and with the patience of a

@@ -31,8 +31,8 @@ var pipelineMutants = []mutant{
 		loses: "Behind a pooler that spreads reads, a replica that is behind makes a repeat an alarm.",
 		file:  "internal/dbtx/opening.go",
 		old:   `if session != strconv.FormatUint(t.conn.Session.ID, 10) {`,
-		new:   `if session == "" {`,
-		tests: "guard/pgxguard TestMovedOpening",
+		new:   `if session == strconv.Itoa(0) {`,
+		tests: "guard/pgxguard TestOpeningBehindPooler",
 	},
 	{
 		name:  "claim-waits-for-the-operation",
