@@ -52,7 +52,7 @@ func (s *series) attempt(ctx context.Context, op Op) ending {
 // opens reports whether a transaction begins with statements of Belay that a driver may send at once.
 func (s *series) opens() bool {
 	_, none := s.claims.(noClaims)
-	return !none || len(s.change.inserting()) > 0
+	return !none || slices.ContainsFunc(s.change.steps, inserts)
 }
 
 // prelude does what comes before the operation: it begins the transaction, and claims the request,

@@ -71,20 +71,18 @@ func (c Change) Run(ctx context.Context, tx *gorm.DB) error {
 	return nil
 }
 
-// inserting returns the steps that insert a row.
-func (c Change) inserting() (steps []step) {
-	for _, s := range c.steps {
-		if f, ok := s.(foldable); ok && f.inserts() != nil {
-			steps = append(steps, s)
-		}
-	}
-	return steps
+// inserts reports whether a step inserts a row.
+func inserts(s step) bool {
+	f, ok := s.(foldable)
+	return ok && f.inserts() != nil
 }
 
 // look protects the rows that the Change inserts, before it is made. What is wrong with them Run reports.
 func (c Change) look(t *dbtx.Tx) {
-	for _, s := range c.inserting() {
-		_ = s.protect(t)
+	for _, s := range c.steps {
+		if inserts(s) {
+			_ = s.protect(t)
+		}
 	}
 }
 

@@ -430,7 +430,7 @@ func (c cutter) Write(b []byte) (int, error) {
 	}
 	if *at == "after" {
 		_, _ = c.Conn.Write(b)
-		_, _ = c.Conn.Read(make([]byte, 1)) // once it was executed
+		_, _ = c.Read(make([]byte, 1)) // once it was executed
 	}
 	_ = c.Close()
 	return len(b), nil
