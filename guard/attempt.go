@@ -30,9 +30,8 @@ func (s *series) attempt(ctx context.Context, op Op) ending {
 		s.metrics.txTime.Observe(time.Since(begun).Seconds())
 		end(s.last.err)
 	}()
-	prepared, err := s.prelude(ctx, s.opens())
-	if s.tx != nil && s.tx.Unopened() {
-		s.tx.Rollback()
+	prepared, err := s.prelude(ctx, s.defers())
+	if s.tx != nil && s.tx.Abandon() {
 		prepared, err = s.prelude(ctx, false)
 	}
 	switch {
@@ -49,26 +48,29 @@ func (s *series) attempt(ctx context.Context, op Op) ending {
 	return s.last
 }
 
-// opens reports whether a transaction begins with statements of Belay that a driver may send at once.
-func (s *series) opens() bool {
-	_, none := s.claims.(noClaims)
-	return !none || slices.ContainsFunc(s.change.steps, inserts)
+// defers reports whether a transaction begins with statements of Belay that a driver may send at once.
+func (s *series) defers() bool {
+	switch s.claims.(type) {
+	case noClaims, *crew: // the members claim within the operation
+		return slices.ContainsFunc(s.change.steps, inserts)
+	}
+	return true
 }
 
 // prelude does what comes before the operation: it begins the transaction, and claims the request,
 // if the operation serves one. prepared is false if the transaction was not begun, or a row cannot be
 // protected.
-func (s *series) prelude(ctx context.Context, opens bool) (prepared bool, err error) {
-	if err := s.begin(ctx, opens); err != nil {
+func (s *series) prelude(ctx context.Context, defers bool) (prepared bool, err error) {
+	if err := s.begin(ctx, defers); err != nil {
 		return false, err
 	}
-	if s.tx.Waits() {
+	if s.tx.Deferring() {
 		s.change.look(s.tx)
 	}
 	if err := s.claims.claim(s.tx, s.held); err != nil {
 		return true, err
 	}
-	return true, s.tx.Open()
+	return true, s.tx.Flush()
 }
 
 // work runs the operation.
@@ -79,7 +81,7 @@ func (s *series) work(op Op) error {
 
 // begin starts the transaction. The wait for a connection is shorter than the
 // lease.
-func (s *series) begin(ctx context.Context, opens bool) error {
+func (s *series) begin(ctx context.Context, defers bool) error {
 	behind := s.tx != nil && s.tx.Behind()
 	s.tx = nil
 	for i := range s.plan.keys {
@@ -87,24 +89,24 @@ func (s *series) begin(ctx context.Context, opens bool) error {
 			s.memory.Forget(key)
 		}
 	}
-	tx, err := s.open(ctx, opens)
+	tx, err := s.open(ctx, defers)
 	if err != nil {
 		return err
 	}
 	s.tx = tx
-	s.canary.see(tx.Server())
 	return s.plan.protect(tx)
 }
 
 // open waits for a connection and begins a transaction.
-func (s *series) open(ctx context.Context, opens bool) (*dbtx.Tx, error) {
+func (s *series) open(ctx context.Context, defers bool) (*dbtx.Tx, error) {
 	s.gate.begin(s.pass)
 	defer s.gate.begun()
 	return dbtx.Begin(ctx, s.db, dbtx.Options{
 		Alive:        s.held.alive,
 		Held:         s.held.confirm,
 		BeginTimeout: s.held.ttl() / 2,
-		Opens:        opens,
+		Defers:       defers,
+		Begun:        s.canary.see,
 		EndTimeout:   s.cfg.EndTimeout,
 		Family:       dialect.Family(s.cfg.Family),
 		Key:          s.plan.protecting(s.plan.main),

@@ -24,6 +24,7 @@ import (
 	"github.com/belaygo/belay/internal/dbtx/pinned"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
+	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/notify"
 	"github.com/belaygo/belay/once"
 )
@@ -59,6 +60,18 @@ func newShopOf(t *testing.T, config *pgxpool.Config) *shop {
 	wantNil(t, err)
 	wantNil(t, once.Migrate(bg, db))
 	return &shop{guardtest.New(t, db), t, pool, db}
+}
+
+// configure gives the shop a Guard and locks of another configuration.
+func (s *shop) configure(locks lock.Config, cfg guard.Config) {
+	s.t.Helper()
+	locker, err := lock.New(s.Engine(), locks)
+	wantNil(s.t, err)
+	cfg.Service, cfg.Publisher = "test", &s.Events
+	g, err := guard.New(s.db, locker, cfg)
+	wantNil(s.t, err)
+	s.Guard.Guard = g
+	s.t.Cleanup(func() { wantNil(s.t, errors.Join(g.Close(bg), locker.Close(bg))) })
 }
 
 // open opens a pool of pgx, which is closed when the test ends, and a database on it.

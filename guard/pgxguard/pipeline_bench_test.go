@@ -17,9 +17,9 @@ import (
 	"github.com/belaygo/belay/once"
 )
 
-// BenchmarkOpening inserts a row for a request, with locks in memory: what comes before the operation in
+// BenchmarkPrelude inserts a row for a request, with locks in memory: what comes before the operation in
 // one round trip, and statement by statement. A transaction of GORM without a guard is beside them.
-func BenchmarkOpening(b *testing.B) {
+func BenchmarkPrelude(b *testing.B) {
 	ctx := b.Context()
 	config, err := pgxpool.ParseConfig(teststack.Postgres(b))
 	wantNil(b, err)

@@ -6,14 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/internal/teststack"
@@ -22,13 +23,11 @@ import (
 	"github.com/belaygo/belay/notify"
 )
 
-// TestDeadOpening: a connection that is dead when a transaction begins, or dies before its opening
+// TestDeadPrelude: a connection that is dead when a transaction begins, or dies before its prelude
 // is answered, is replaced. Nothing was done on it.
-func TestDeadOpening(t *testing.T) {
+func TestDeadPrelude(t *testing.T) {
 	s, seen := newTracedShop(t)
-	direct, err := pgx.Connect(bg, s.pool.Config().ConnString())
-	wantNil(t, err)
-	defer func() { wantNil(t, direct.Close(bg)) }()
+	direct := s.connect()
 	kill := func() {
 		_, err := direct.Exec(bg, "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()")
 		wantNil(t, err)
@@ -49,9 +48,9 @@ func TestDeadOpening(t *testing.T) {
 	s.wantEvents(0)
 }
 
-// TestOpeningBehindPooler: an opening that a pooler has sent to another session is made again, statement by
+// TestPreludeBehindPooler: a prelude that a pooler has sent to another session is made again, statement by
 // statement, and so are those behind it.
-func TestOpeningBehindPooler(t *testing.T) {
+func TestPreludeBehindPooler(t *testing.T) {
 	for name, opts := range map[string]func(no string) []guard.Option{
 		"with a request":    func(no string) []guard.Option { return []guard.Option{guard.For(selling(no))} },
 		"without a request": func(string) []guard.Option { return nil },
@@ -66,20 +65,10 @@ func TestOpeningBehindPooler(t *testing.T) {
 			sell := func(no string) error {
 				return s.Apply(bg, "order:"+no, guard.Insert(&order{No: no}), opts(no)...)
 			}
-			begun := func() (together, alone int) {
-				for _, trip := range seen.all {
-					if trip == "BEGIN" {
-						alone++
-					} else if strings.HasPrefix(trip, "BEGIN") {
-						together++
-					}
-				}
-				return together, alone
-			}
 			wantNil(t, sell("1"))
 			seen.all = nil
 			wantNil(t, sell("2"))
-			if together, alone := begun(); together != 1 || alone != 0 {
+			if together, alone := seen.begins(); together != 1 || alone != 0 {
 				t.Errorf("in its session a transaction was begun by %q", seen.all)
 			}
 			other, err := pgx.ConnectConfig(bg, config.ConnConfig)
@@ -89,7 +78,7 @@ func TestOpeningBehindPooler(t *testing.T) {
 			wantNil(t, err)
 			seen.all = nil
 			wantNil(t, errors.Join(sell("3"), sell("4")))
-			if together, alone := begun(); together != 1 || alone != 2 {
+			if together, alone := seen.begins(); together != 1 || alone != 2 {
 				t.Errorf("in another session two transactions were begun by %q", seen.all)
 			}
 			wantIs(t, sell("3"), guard.ErrDuplicate)
@@ -101,18 +90,12 @@ func TestOpeningBehindPooler(t *testing.T) {
 	}
 }
 
-// TestOpeningEnds: an opening that waits ends with the caller's context, and with the patience of a
+// TestPreludeEnds: a prelude that waits ends with the caller's context, and with the patience of a
 // caller who does not wait.
-func TestOpeningEnds(t *testing.T) {
+func TestPreludeEnds(t *testing.T) {
 	s := newShop(t)
 	wantNil(t, s.apply(bg, "1"))
-	tx, err := s.pool.Begin(bg)
-	wantNil(t, err)
-	defer func() { wantNil(t, tx.Rollback(bg)) }()
-	_, err = s.pool.Exec(bg, "CREATE TABLE kept AS SELECT * FROM belay_once; DELETE FROM belay_once; DELETE FROM orders")
-	wantNil(t, err)
-	_, err = tx.Exec(bg, "INSERT INTO belay_once SELECT * FROM kept")
-	wantNil(t, err)
+	s.claimElsewhere()
 	wantIs(t, s.apply(bg, "1"), guard.ErrBusy)
 	ctx, cancel := context.WithCancel(bg)
 	done := make(chan error)
@@ -126,9 +109,9 @@ func TestOpeningEnds(t *testing.T) {
 	s.wantEvents(0)
 }
 
-// TestLostCommitBehindOpening: the number that came with the opening proves the outcome of a COMMIT
+// TestLostCommitBehindPrelude: the number that came with the prelude proves the outcome of a COMMIT
 // whose answer is lost.
-func TestLostCommitBehindOpening(t *testing.T) {
+func TestLostCommitBehindPrelude(t *testing.T) {
 	config, err := pgxpool.ParseConfig(teststack.Postgres(t))
 	wantNil(t, err)
 	var cut atomic.Pointer[string]
@@ -182,21 +165,12 @@ func (c cutter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestLockIsLostInOpening: no statement of the operation is sent once the lock is known to be lost.
-func TestLockIsLostInOpening(t *testing.T) {
+// TestLockIsLostInPrelude: no statement of the operation is sent once the lock is known to be lost.
+func TestLockIsLostInPrelude(t *testing.T) {
 	s := newShop(t)
 	wantNil(t, s.apply(bg, "1"))
-	tx, err := s.pool.Begin(bg)
-	wantNil(t, err)
-	_, err = s.pool.Exec(bg, "CREATE TABLE kept AS SELECT * FROM belay_once; DELETE FROM belay_once; DELETE FROM orders")
-	wantNil(t, err)
-	_, err = tx.Exec(bg, "INSERT INTO belay_once SELECT * FROM kept")
-	wantNil(t, err)
-	locker, err := lock.New(s.Engine(), lock.Config{TTL: 2 * time.Second})
-	wantNil(t, err)
-	s.Guard.Guard, err = guard.New(s.db, locker, guard.Config{Service: "test", Publisher: &s.Events})
-	wantNil(t, err)
-	t.Cleanup(func() { wantNil(t, errors.Join(s.Close(bg), locker.Close(bg))) })
+	tx := s.claimElsewhere()
+	s.configure(lock.Config{TTL: 2 * time.Second}, guard.Config{})
 	done := make(chan error)
 	go func() { done <- s.apply(bg, "1", guard.Wait(time.Hour)) }()
 	s.awaitWaiting()
@@ -211,4 +185,63 @@ func TestLockIsLostInOpening(t *testing.T) {
 	if events := s.Events.All(); len(events) != 1 || events[0].Outcome != notify.OutcomeRolledBack {
 		t.Errorf("events %v, want that of a lock that was lost", events)
 	}
+}
+
+// TestNoAnswerToPrelude: a database that does not answer in time is not asked again. The end of that limit
+// is not that of the caller's context.
+func TestNoAnswerToPrelude(t *testing.T) {
+	s, seen := newTracedShop(t)
+	wantNil(t, s.apply(bg, "1"))
+	s.configure(lock.Config{}, guard.Config{EndTimeout: time.Second})
+	direct := s.connect()
+	for _, table := range []string{"orders", "belay_once"} {
+		migration, err := direct.Begin(bg)
+		wantNil(t, err)
+		_, err = migration.Exec(bg, "LOCK TABLE "+table+" IN ACCESS EXCLUSIVE MODE")
+		wantNil(t, err)
+		seen.all = nil
+		err = s.apply(bg, "2")
+		if together, alone := seen.begins(); err == nil || errors.Is(err, context.DeadlineExceeded) || together != 1 || alone != 0 {
+			t.Errorf("%s: %v, begun by %q", table, err, seen.all)
+		}
+		wantNil(t, migration.Rollback(bg))
+	}
+	wantNil(t, s.apply(bg, "2"))
+	s.wantEvents(0)
+}
+
+// TestServerDiesBeforeCommit: the server dies while the operation does something else, behind its last
+// statement. No COMMIT is sent, so nothing is unknown.
+func TestServerDiesBeforeCommit(t *testing.T) {
+	config, err := pgxpool.ParseConfig(teststack.Postgres(t))
+	wantNil(t, err)
+	var dead atomic.Bool
+	var made []net.Conn
+	dial := config.ConnConfig.DialFunc
+	config.MaxConns = 1
+	config.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if dead.Load() {
+			return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
+		}
+		c, err := dial(ctx, network, addr)
+		made = append(made, c)
+		return c, err
+	}
+	s := newShopOf(t, config)
+	wantNil(t, s.apply(bg, "1"))
+	err = s.Do(bg, "order:2", func(_ context.Context, tx *gorm.DB) error {
+		if err := tx.Create(&order{No: "2"}).Error; err != nil {
+			return err
+		}
+		dead.Store(true)
+		for _, c := range made {
+			_ = c.Close()
+		}
+		<-time.After(50 * time.Millisecond) // it computes
+		return nil
+	}, guard.For(selling("2")))
+	if err == nil || errors.Is(err, guard.ErrUnknown) {
+		t.Errorf("%v, want an error that says that nothing was done", err)
+	}
+	s.wantEvents(0)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/belaygo/belay/internal/dbtx/dialect"
 	"github.com/belaygo/belay/internal/dbtx/pinned"
+	"github.com/belaygo/belay/internal/dbtx/pipeline"
 	"github.com/belaygo/belay/internal/fail"
 )
 
@@ -21,7 +22,7 @@ var ErrNoConnection = errors.New("dbguard: no connection to the database")
 // begin starts a guarded transaction on a connection of a pool. It needs a front.
 func begin(ctx context.Context, pool *sql.DB, d dialect.Dialect, known *database, o Options) (*Tx, error) {
 	o = o.withDefaults()
-	o.Opens = o.Opens && !known.pooled.Load() // what is read by an opening is of a session that is known
+	o.Defers = o.Defers && !known.pooled.Load() // what is read by a prelude is of a session that is known
 	ctx, end := context.WithCancelCause(ctx)
 	begun := false
 	defer func() {
@@ -48,13 +49,25 @@ func begin(ctx context.Context, pool *sql.DB, d dialect.Dialect, known *database
 		t.notePooler()
 	}
 	c.Watcher = t
-	c.Limit(2 * o.BeginTimeout) // of which a claim may wait for half
-	o.Memory.Use(c.Session.Server)
 	t.outer, t.cancel = ctx, end
 	t.ctx = (*txContext)(t)
 	c.Done = t.ctx.Done()
+	if c.Deferring() {
+		c.Limit(o.EndTimeout)
+		c.Defer(pinned.Step{Statement: pipeline.Statement{Query: d.Begin}, Then: t.answered})
+	} else {
+		_ = t.answered(pipeline.Result{})
+	}
 	begun = true
 	return t, nil
+}
+
+// answered is called once the server has begun the transaction. A connection that is dead by then may be one
+// of another server, from before a failover.
+func (t *Tx) answered(pipeline.Result) error {
+	t.options.Memory.Use(t.conn.Session.Server)
+	t.options.Begun(t.Server())
+	return nil
 }
 
 // connect begins a transaction on a connection, within o.BeginTimeout if that is positive. end ends
@@ -62,10 +75,10 @@ func begin(ctx context.Context, pool *sql.DB, d dialect.Dialect, known *database
 func connect(ctx context.Context, pool *sql.DB, d dialect.Dialect, known *database, o Options, end context.CancelCauseFunc) (*pinned.Conn, error) {
 	timeout := o.BeginTimeout
 	if timeout <= 0 {
-		return pinned.Begin(ctx, pool, d, &known.sessions, o.Family, o.Opens)
+		return pinned.Begin(ctx, pool, d, &known.sessions, o.Family, o.Defers)
 	}
 	timer := time.AfterFunc(timeout, func() { end(ErrNoConnection) })
-	c, err := pinned.Begin(ctx, pool, d, &known.sessions, o.Family, o.Opens)
+	c, err := pinned.Begin(ctx, pool, d, &known.sessions, o.Family, o.Defers)
 	if timer.Stop() {
 		return c, err
 	}

@@ -44,7 +44,7 @@ func (l last) ExecContext(ctx context.Context, query string, args ...any) (sql.R
 // another statement was or may have been sent meanwhile, and have failed or come to another session, and if
 // the write itself came to another one: behind some poolers that has made, and committed, a transaction
 // of its own, with a number. A driver that knows how the server ended each statement need not ask for a
-// number again.
+// number again, if the connection lives.
 func (t *Tx) atEnd(ctx context.Context) (dialect.Transaction, error) {
 	if r := &t.reported; r.Own && (!t.conn.UsedSince(r.used) || r.Number != "" && t.conn.InTransaction()) {
 		return r.Transaction, nil

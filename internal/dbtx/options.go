@@ -20,11 +20,12 @@ type Options struct {
 	// BeginTimeout bounds the wait for a connection and the BEGIN: see ErrNoConnection.
 	// Defaults to 0, which leaves that to the context.
 	BeginTimeout time.Duration
-	// Opens is set if the caller calls Tx.Open before the program uses the transaction, and, if it is
-	// Tx.Unopened then, begins another one without Opens. Where the driver can send several statements
-	// at once, the BEGIN, looks at rows, and what surrounds a claim then wait for a statement whose
-	// result is needed, at most until Open.
-	Opens bool
+	// Defers is set if the caller calls Tx.Flush before the program uses the transaction, and Tx.Abandon
+	// then. Where the driver can send several statements at once, the BEGIN, looks at rows, and what
+	// surrounds a claim wait for a statement whose result is needed, at most until Flush.
+	Defers bool
+	// Begun is called once the transaction has begun on a server. Default: nothing.
+	Begun func(Server)
 	// EndTimeout bounds COMMIT, ROLLBACK and the reads after a conflict, which
 	// do not end with the context. Defaults to 5 s.
 	EndTimeout time.Duration
@@ -53,6 +54,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Held == nil {
 		o.Held = func() error { return nil }
+	}
+	if o.Begun == nil {
+		o.Begun = func(Server) {}
 	}
 	if o.EndTimeout <= 0 {
 		o.EndTimeout = 5 * time.Second

@@ -18,12 +18,6 @@ type Server struct {
 	id   uint64    // of the session
 }
 
-// Server returns the server of the transaction. Behind a pooler it is certain after Commit.
-func (t *Tx) Server() Server { return serverOf(t.conn.Session) }
-
-// Begun returns when the transaction began, by this host's clock.
-func (t *Tx) Begun() time.Time { return t.conn.Session.Begun }
-
 func serverOf(s dialect.Session) Server {
 	if s.Proven().Resembles() || s.Server == "" {
 		return Server{}

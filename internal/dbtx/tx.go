@@ -99,6 +99,12 @@ func (t *Tx) Context() context.Context { return t.ctx }
 // transaction began.
 func (t *Tx) Behind() bool { return t.conn.Session.Behind }
 
+// Server returns the server of the transaction. Behind a pooler it is certain after Commit.
+func (t *Tx) Server() Server { return serverOf(t.conn.Session) }
+
+// Begun returns when the transaction began, by this host's clock.
+func (t *Tx) Begun() time.Time { return t.conn.Session.Begun }
+
 // SeveralWriters reports whether other nodes of the server's cluster take writes, too: one that
 // was committed there may undo the transaction.
 func (t *Tx) SeveralWriters() bool { return t.conn.Session.Galera || t.conn.Session.Yields }

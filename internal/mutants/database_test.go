@@ -111,8 +111,8 @@ var databaseMutants = []mutant{
 		name:  "claims-without-their-key",
 		loses: "A request takes effect at every repeat, as its table has lost its key.",
 		file:  "internal/dbtx/claim.go",
-		old:   `	return t.protectPrimary(m, protected.Row{Kept: true})`,
-		new:   `	return t.protect(m.Row(m.Primary(), protected.Row{Kept: true}))`,
+		old:   `t.protectPrimary(m, protected.Row{Kept: true})`,
+		new:   `t.protect(m.Row(m.Primary(), protected.Row{Kept: true}))`,
 		tests: "guard TestForWithoutItsKey",
 	},
 	{

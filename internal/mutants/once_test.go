@@ -8,14 +8,14 @@ var onceMutants = []mutant{
 		old: `	if err := s.claims.claim(s.tx, s.held); err != nil {
 		return true, err
 	}
-	return true, s.tx.Open()
+	return true, s.tx.Flush()
 }
 
 // work runs the operation.
 func (s *series) work(op Op) error {
 	s.budget.begin()
 	return op(s.tx.Context(), s.tx.DB())`,
-		new: `	return true, s.tx.Open()
+		new: `	return true, s.tx.Flush()
 }
 
 func (s *series) work(op Op) error {
@@ -163,7 +163,7 @@ func (s *series) work(op Op) error {
 		name:  "lock-wait-is-not-restored",
 		loses: "Statements of the operation give up after a second.",
 		file:  "internal/dbtx/claim.go",
-		old:   `	if bound.Restore == "" ||`,
+		old:   `	if bound.During == "" ||`,
 		new:   `	if true ||`,
 		tests: "guard TestForRestoresTheSession",
 	},

@@ -2,7 +2,6 @@ package dialect
 
 import (
 	"fmt"
-	"strconv"
 	"time"
 )
 
@@ -10,14 +9,17 @@ import (
 // context does not: MySQL and MariaDB wait on for a client that has disconnected, and then
 // execute the statement.
 type LockWait struct {
-	Prefix  string // put before the statement's text
-	Before  string // sent before the statement, "" = nothing
-	Restore string // sent after the statement, unless the transaction is to be rolled back anyway
-	During  string // what Before sets, as SetLockWait does
-	After   string // what Restore sets
+	Prefix  string        // put before the statement's text
+	During  string        // the value of a setting while the statement waits, "" = it has none: see Set
+	After   string        // its value behind the statement, unless the transaction is to be rolled back anyway
+	Longest time.Duration // the wait, where the statement is sent with others
+	setting string        // a statement that sets it
 }
 
-// SetLockWait sets a bound on PostgreSQL, as [LockWait] has it. It is one text for all of them: a driver
+// Set returns the statement that gives the setting a value.
+func (w LockWait) Set(value string) string { return fmt.Sprintf(w.setting, value) }
+
+// SetLockWait gives PostgreSQL's setting the value of its argument. It is one text for all values: a driver
 // prepares it once.
 const SetLockWait = "SELECT set_config('lock_timeout', $1, true)"
 
@@ -30,18 +32,10 @@ func (d Dialect) LockWait(s Session, wait time.Duration) LockWait {
 	case d.Name == "mysql" && s.Family == MariaDB:
 		return LockWait{Prefix: fmt.Sprintf("SET STATEMENT innodb_lock_wait_timeout=%d FOR", seconds)}
 	case d.Name == "mysql" && s.LockWait != "":
-		return LockWait{
-			Before:  fmt.Sprintf("SET innodb_lock_wait_timeout = %d", max(1, seconds)),
-			Restore: "SET innodb_lock_wait_timeout = " + s.LockWait,
-		}
+		return LockWait{During: fmt.Sprint(max(1, seconds)), After: s.LockWait, setting: "SET innodb_lock_wait_timeout = %s"}
 	case d.Name == "postgres" && s.LockWait != "":
-		during := strconv.FormatInt(max(100, wait.Milliseconds()), 10)
-		return LockWait{
-			Before:  "SET LOCAL lock_timeout = " + during,
-			Restore: fmt.Sprintf("SET LOCAL lock_timeout = '%s'", s.LockWait),
-			During:  during,
-			After:   s.LockWait,
-		}
+		wait = max(100*time.Millisecond, wait)
+		return LockWait{During: fmt.Sprint(wait.Milliseconds()), After: s.LockWait, Longest: wait, setting: "SET LOCAL lock_timeout = '%s'"}
 	}
 	return LockWait{} // no other writer can begin on SQLite
 }

@@ -68,15 +68,15 @@ func readPostgresSession(ctx context.Context, c *sql.Conn) (Session, error) {
 // postgresStart is when the server was started, in any time zone.
 const postgresStart = "extract(epoch FROM pg_postmaster_start_time())"
 
-// Opens reports whether a transaction can be opened by several statements at once: the server reports
-// its number and its session then, by TransactionQuery.
-func (s Session) Opens() bool {
+// Defers reports whether the first statements of a transaction may be sent together: the server reports
+// the number and the session of the transaction then, by TransactionQuery.
+func (s Session) Defers() bool {
 	return s.Numbers && s.Run != "" && s.LockWait != "" && !s.Proven().Resembles()
 }
 
 const postgresNumber = "coalesce(pg_current_xact_id_if_assigned()::text, '')"
 
-// TransactionQuery is a query for what Transaction reads, where a session Opens.
+// TransactionQuery is a query for what Transaction reads, where a session Defers.
 func (s Session) TransactionQuery() string {
 	return "SELECT concat_ws(' ', " + postgresNumber + ", pg_backend_pid(), " + postgresStart + ")"
 }

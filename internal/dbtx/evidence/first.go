@@ -13,7 +13,7 @@ func (j *Judge) LookBefore(r *protected.Row) error {
 	if j.Reader.Session.Snapshot && !j.Reader.Session.RefusesChanged || j.Journal.Touched(r) {
 		return nil
 	}
-	if (r.Kept || r.Struct != nil) && j.Reader.LookLater(r, func(there bool) { j.looked(r, there) }) {
+	if (r.Kept || r.Struct != nil) && j.Reader.DeferLook(r, func(there bool) { j.looked(r, there) }) {
 		return nil // it is about to be inserted: most often it is not there, and nothing more is to be read
 	}
 	ctx, cancel := j.Reader.Context()
@@ -35,7 +35,7 @@ func (j *Judge) looked(r *protected.Row, there bool) {
 	j.NoteAbsent(r)
 }
 
-// LookAgain reads the rows that were found by LookLater.
+// LookAgain reads the rows that were found by looks which had waited.
 func (j *Judge) LookAgain() error {
 	there := j.there
 	j.there = nil

@@ -20,7 +20,7 @@ type Judge struct {
 	Journal *journal.Journal  // of the transaction
 	Memory  *protected.Memory // of the operation
 	tx      transaction
-	there   []*protected.Row // found by LookLater, and not read yet
+	there   []*protected.Row // found by looks that had waited, and not read yet
 
 	mu        sync.Mutex
 	inquiries []*inquiry // into conflicts on protected rows

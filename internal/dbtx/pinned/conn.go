@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/belaygo/belay/internal/conflict"
 	"github.com/belaygo/belay/internal/dbtx/dialect"
@@ -51,10 +52,11 @@ type Conn struct {
 	Done    <-chan struct{} // closed at the end of the transaction, if not before
 
 	conn    *sql.Conn
-	opening opening
+	prelude prelude
 	turn    turn
 	sent    atomic.Int64 // statements of the program
 	used    atomic.Int64 // statements, and other uses of the connection
+	usedAt  atomic.Int64 // the last one of them, in nanoseconds since 1970
 	lent    atomic.Bool  // the program has the driver's own, whose uses nobody counts
 	results results
 	several bool // it takes statements while rows are open
@@ -72,7 +74,7 @@ func (c *Conn) ExecContext(ctx context.Context, query string, args ...any) (sql.
 	ctx, cancel := c.within(ctx, own)
 	defer cancel()
 	var res sql.Result
-	c.Watch(func() { res, err = c.exec(ctx, query, args) })
+	c.Watch(func() { res, err = c.exec(ctx, query, args, statements) })
 	c.Watcher.Took(query, args, statements, err)
 	rows := affected(res, err)
 	switch {
@@ -109,7 +111,11 @@ func (c *Conn) QueryContext(ctx context.Context, query string, args ...any) (*sq
 	raw := c.written(ctx, query, args, statements)
 	ctx, _ = c.within(ctx, own) // the rows need it
 	var rows *sql.Rows
-	c.Watch(func() { rows, err = c.SQL().QueryContext(ctx, query, args...) }) //nolint:sqlclosecheck,rowserrcheck // they are the caller's
+	c.Watch(func() {
+		if err = c.flush(); err == nil {
+			rows, err = c.conn.QueryContext(ctx, query, args...) //nolint:sqlclosecheck,rowserrcheck // they are the caller's
+		}
+	})
 	c.Watcher.Took(query, args, statements, err)
 	switch {
 	case err == nil:
@@ -235,7 +241,10 @@ func (c *Conn) Abort() {
 
 // Use counts a use of the connection: a statement that is about to be sent, whoever sends it. It returns
 // how often the connection was used then.
-func (c *Conn) Use() int64 { return c.used.Add(1) }
+func (c *Conn) Use() int64 {
+	c.usedAt.Store(time.Now().UnixNano())
+	return c.used.Add(1)
+}
 
 // Lend notes that the program gets the driver's connection, for the rest of the transaction.
 func (c *Conn) Lend() { c.lent.Store(true) }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 
 	"github.com/belaygo/belay/internal/dbtx/dialect"
-	"github.com/belaygo/belay/internal/dbtx/pipeline"
 	"github.com/belaygo/belay/internal/sqlconn"
 )
 
@@ -35,18 +34,18 @@ func Connect(ctx context.Context, pool *sql.DB, prepare func(*sql.Conn) error) (
 func New(c *sql.Conn) *Conn { return &Conn{conn: c} }
 
 // Begin takes a connection from the pool and begins a transaction on it. told is the family of the
-// server that the program's configuration names. If opens is set, and the driver can send several
-// statements at once, the BEGIN waits: see opening.
-func Begin(ctx context.Context, pool *sql.DB, d dialect.Dialect, known *dialect.Sessions, told dialect.Family, opens bool) (*Conn, error) {
+// server that the program's configuration names. If defers is set, and the driver can send several
+// statements at once, the connection is Deferring, and BEGIN is for the caller to defer.
+func Begin(ctx context.Context, pool *sql.DB, d dialect.Dialect, known *dialect.Sessions, told dialect.Family, defers bool) (*Conn, error) {
 	pinned := &Conn{several: d.Name == "sqlite", turn: turn{taken: make(chan struct{}, 1)}}
 	var err error
 	pinned.conn, err = Connect(ctx, pool, func(c *sql.Conn) error {
 		s, err := known.Of(ctx, pool, c, d)
 		s = s.As(told)
-		if pinned.opening.pipe = nil; err == nil && opens && s.Opens() {
-			pinned.opening.pipe = pipelineOf(c)
+		if pinned.prelude.pipe = nil; err == nil && defers && s.Defers() {
+			pinned.prelude.pipe = pipelineOf(c)
 		}
-		if err == nil && pinned.opening.pipe == nil {
+		if err == nil && !pinned.Deferring() {
 			var room [3]string
 			err = begin(ctx, c, s.AppendBegin(room[:0], d))
 		}
@@ -58,9 +57,6 @@ func Begin(ctx context.Context, pool *sql.DB, d dialect.Dialect, known *dialect.
 	})
 	if err != nil {
 		return nil, err
-	}
-	if pinned.opening.pipe != nil {
-		pinned.Later(Step{Statement: pipeline.Statement{Query: d.Begin}})
 	}
 	return pinned, nil
 }

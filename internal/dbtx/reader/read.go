@@ -34,9 +34,10 @@ func (q *Reader) ReadNow(ctx context.Context, r *protected.Row, versions bool, p
 	return now, err
 }
 
-// LookLater has a row looked for with the statements that wait, if they may. there gets whether it is there.
-func (q *Reader) LookLater(r *protected.Row, there func(bool)) bool {
-	if !q.tx.Waits() {
+// DeferLook has a row looked for with the statements that wait, and reports whether it can be. there gets
+// whether the row is there.
+func (q *Reader) DeferLook(r *protected.Row, there func(bool)) bool {
+	if !q.tx.Deferring() {
 		return false
 	}
 	ctx, cancel := q.Context()
@@ -45,7 +46,7 @@ func (q *Reader) LookLater(r *protected.Row, there func(bool)) bool {
 	if err != nil {
 		return false
 	}
-	q.tx.LookLater(query, args, there)
+	q.tx.DeferLook(query, args, there)
 	return true
 }
 

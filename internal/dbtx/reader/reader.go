@@ -36,8 +36,8 @@ type access struct {
 // A transaction gives each read a context of its own.
 type transaction interface {
 	Detached() (context.Context, context.CancelFunc)
-	Waits() bool
-	LookLater(query string, args []any, there func(bool))
+	Deferring() bool
+	DeferLook(query string, args []any, there func(bool))
 }
 
 // Init is called once, before all others. q reads rows by a loader, and the catalogue on conn, which

@@ -2,12 +2,12 @@ package dialect
 
 import "testing"
 
-// TestOpens: statements are sent together to a PostgreSQL that reports what is read of a transaction, and
+// TestDefers: statements are sent together to a PostgreSQL that reports what is read of a transaction, and
 // to no server that only resembles one, or is told to.
-func TestOpens(t *testing.T) {
+func TestDefers(t *testing.T) {
 	plain := Session{ID: 7, Run: "1764500000.5 1764400000", Numbers: true, Family: PostgreSQL, LockWait: "0"}
-	if !plain.Opens() {
-		t.Error("a PostgreSQL does not open")
+	if !plain.Defers() {
+		t.Error("a PostgreSQL does not defer")
 	}
 	for name, change := range map[string]func(*Session){
 		"PostgreSQL 12":          func(s *Session) { s.Numbers = false },
@@ -18,8 +18,8 @@ func TestOpens(t *testing.T) {
 		"no bound of lock waits": func(s *Session) { s.LockWait = "" },
 	} {
 		s := plain
-		if change(&s); s.Opens() {
-			t.Errorf("%s: it opens", name)
+		if change(&s); s.Defers() {
+			t.Errorf("%s: it defers", name)
 		}
 	}
 	for text, want := range map[string]Transaction{

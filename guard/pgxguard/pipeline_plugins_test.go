@@ -1,0 +1,53 @@
+package pgxguard_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"gorm.io/gorm"
+
+	"github.com/belaygo/belay/guard"
+)
+
+// begins returns how many of the trips begin a transaction, by one statement of several, and alone.
+func (c *trips) begins() (together, alone int) {
+	for _, trip := range c.all {
+		if trip == "BEGIN" {
+			alone++
+		} else if strings.HasPrefix(trip, "BEGIN") {
+			together++
+		}
+	}
+	return together, alone
+}
+
+// TestPluginBeforeClaim: a plugin sends statements before each INSERT, as one does that sets the user for
+// row-level security. They are sent as they are, and the claim has its limit, which is no more behind it.
+func TestPluginBeforeClaim(t *testing.T) {
+	for name, query := range map[string]string{
+		"one statement":      "SELECT set_config('app.a', 'x', true)",
+		"several statements": "SET LOCAL app.a = '1'; SET LOCAL app.b = '2'",
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, seen := newTracedShop(t)
+			wantNil(t, s.db.Callback().Create().Before("gorm:create").Register("test:before", func(db *gorm.DB) {
+				_ = db.AddError(db.Session(&gorm.Session{NewDB: true}).Exec(query).Error)
+			}))
+			wantNil(t, s.apply(bg, "1"))
+			seen.all = nil
+			var limit string
+			wantNil(t, s.Do(bg, "order:2", func(_ context.Context, tx *gorm.DB) error {
+				return tx.Raw("SELECT current_setting('lock_timeout')").Scan(&limit).Error
+			}, guard.For(selling("2"))))
+			if together, alone := seen.begins(); together != 1 || alone != 0 || limit != "0" {
+				t.Errorf("begun by %q, and the limit is %s", seen.all, limit)
+			}
+			s.claimElsewhere()
+			ctx, cancel := context.WithTimeout(bg, 20*time.Second)
+			defer cancel()
+			wantIs(t, s.apply(ctx, "1"), guard.ErrBusy)
+		})
+	}
+}

@@ -1,0 +1,87 @@
+package dbtx
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/belaygo/belay/internal/dbtx/dialect"
+	"github.com/belaygo/belay/internal/dbtx/pinned"
+	"github.com/belaygo/belay/internal/dbtx/pipeline"
+)
+
+// errMoved is the error of a prelude that was not in the session which is known.
+var errMoved = errors.New("dbguard: a pooler has begun the transaction in another session")
+
+// Deferring reports whether statements of Belay wait for one that they can be sent with: see
+// Options.Defers.
+func (t *Tx) Deferring() bool { return t.conn.Deferring() }
+
+// Flush sends what waits. It reads the rows that were found on the way.
+func (t *Tx) Flush() error {
+	if err := t.conn.Take(t.ctx); err != nil {
+		return err
+	}
+	err := t.conn.Flush()
+	t.conn.Give()
+	if err != nil {
+		return err
+	}
+	if err := t.judge.LookAgain(); err != nil {
+		t.learn(err)
+		return err
+	}
+	return nil
+}
+
+// Abandon rolls the transaction back if its prelude has failed, and may succeed statement by statement.
+// It reports whether it has: nothing was done then, and another transaction is to be begun, without
+// Options.Defers.
+func (t *Tx) Abandon() bool {
+	err := t.conn.Failed()
+	if err == nil || errors.Is(err, pinned.ErrNoAnswer) || t.ctx.Err() != nil {
+		return false
+	}
+	t.Rollback()
+	return true
+}
+
+// DeferLook has a query wait. there gets whether it has found a row.
+func (t *Tx) DeferLook(query string, args []any, there func(bool)) {
+	t.conn.Defer(pinned.Step{
+		Statement: pipeline.Statement{Query: "SELECT concat_ws(' ', EXISTS (" + query + "\n), pg_backend_pid())", Args: args}, // it may end in a comment
+		Then: func(r pipeline.Result) error {
+			found, session, _ := strings.Cut(r.Text, " ")
+			if session != strconv.FormatUint(t.conn.Session.ID, 10) {
+				return t.moved()
+			}
+			there(found == "t")
+			return nil
+		},
+	})
+}
+
+// moved notes that a prelude was not in the session that is known: what it has read may be another
+// server's, which is behind.
+func (t *Tx) moved() error {
+	t.notePooler()
+	return errMoved
+}
+
+// surround has the bound of a wait surround the INSERT of a claim into a table. Behind it comes the
+// question for what Commit would have to ask by a statement of its own.
+func (t *Tx) surround(table string, bound dialect.LockWait) {
+	set := func(to string) pinned.Step {
+		return pinned.Step{Statement: pipeline.Statement{Query: dialect.SetLockWait, Args: []any{to}}}
+	}
+	t.conn.Limit(t.options.EndTimeout + bound.Longest)
+	t.conn.Surround(table, set(bound.During), set(bound.After), pinned.Step{
+		Statement: pipeline.Statement{Query: t.conn.Session.TransactionQuery()},
+		Then: func(r pipeline.Result) error {
+			if t.reported.Transaction = t.conn.Session.Transaction(r.Text); !t.reported.Own {
+				return t.moved()
+			}
+			return nil
+		},
+	})
+}
