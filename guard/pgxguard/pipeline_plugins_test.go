@@ -2,6 +2,7 @@ package pgxguard_test
 
 import (
 	"context"
+	"database/sql"
 	"strings"
 	"testing"
 	"time"
@@ -50,4 +51,39 @@ func TestPluginBeforeClaim(t *testing.T) {
 			wantIs(t, s.apply(ctx, "1"), guard.ErrBusy)
 		})
 	}
+}
+
+// shards is a plugin's connection, which rewrites the name of a table, as gorm.io/sharding does.
+type shards struct{ gorm.ConnPool }
+
+func shard(query string) string { return strings.ReplaceAll(query, `"orders"`, `"orders_1"`) }
+
+func (c shards) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	return c.ConnPool.ExecContext(ctx, shard(query), args...)
+}
+
+func (c shards) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	return c.ConnPool.QueryContext(ctx, shard(query), args...)
+}
+
+func (c shards) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+	return c.ConnPool.QueryRowContext(ctx, shard(query), args...)
+}
+
+// TestPluginRewrites: an order that is there, in the table that a plugin chooses, is a repeat.
+func TestPluginRewrites(t *testing.T) {
+	s := newShop(t)
+	_, err := s.pool.Exec(bg, "CREATE TABLE orders_1 (LIKE orders INCLUDING ALL)")
+	wantNil(t, err)
+	wrap := func(db *gorm.DB) { db.Statement.ConnPool = shards{db.Statement.ConnPool} }
+	wantNil(t, s.db.Callback().Create().Before("gorm:create").Register("test:shard", wrap))
+	wantNil(t, s.db.Callback().Query().Before("gorm:query").Register("test:shard", wrap))
+	sell := func() error { return s.Apply(bg, "order:1", guard.Insert(&order{No: "1", Amount: 1})) }
+	for range 2 { // the first one reads the catalogue
+		wantNil(t, sell())
+		wantIs(t, sell(), guard.ErrDuplicate)
+		_, err = s.pool.Exec(bg, "DELETE FROM orders_1")
+		wantNil(t, err)
+	}
+	s.wantEvents(0)
 }

@@ -24,10 +24,14 @@ func (f *Front) Load(ctx context.Context, query protected.Query) (statement.Valu
 	return valuesOf(ctx, s, rows.Elem().Index(0)), nil
 }
 
-// Text implements protected.Loader.
+// Text implements protected.Loader. A plugin that has put its own connection before the transaction's, or
+// has gorm build no query, is to see what is sent, as it may send something else.
 func (f *Front) Text(ctx context.Context, query protected.Query) (string, []any, error) {
 	rows := reflect.New(reflect.SliceOf(schemaOf(query).ModelType))
 	found := find(f.session(ctx).Session(&gorm.Session{DryRun: true}), query, rows)
+	if found.Error == nil && (found.Statement.ConnPool != f.db.Statement.ConnPool || found.Statement.SQL.Len() == 0) {
+		return "", nil, gorm.ErrDryRunModeUnsupported
+	}
 	return found.Statement.SQL.String(), found.Statement.Vars, found.Error
 }
 

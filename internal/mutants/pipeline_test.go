@@ -51,6 +51,14 @@ var pipelineMutants = []mutant{
 		tests: "guard/pgxguard TestPluginBeforeClaim",
 	},
 	{
+		name:  "look-passes-a-plugin",
+		loses: "With pgx and a plugin that spreads a table over several, each repeat is an alarm.",
+		file:  "internal/gormfront/load.go",
+		old:   `found.Statement.ConnPool != f.db.Statement.ConnPool || `,
+		new:   ``,
+		tests: "guard/pgxguard TestPluginRewrites",
+	},
+	{
 		name:  "commit-on-a-dead-connection",
 		loses: "With pgx each operation that is under way when the database dies has an outcome that nobody knows, though no COMMIT was executed.",
 		file:  "internal/dbtx/pinned/prelude.go",
