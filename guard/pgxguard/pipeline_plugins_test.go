@@ -1,15 +1,20 @@
 package pgxguard_test
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
+	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
 	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
 
 	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/lock"
 )
 
 // begins returns how many of the trips begin a transaction, by one statement of several, and alone.
@@ -84,6 +89,26 @@ func TestPluginRewrites(t *testing.T) {
 		wantIs(t, sell(), guard.ErrDuplicate)
 		_, err = s.pool.Exec(bg, "DELETE FROM orders_1")
 		wantNil(t, err)
+	}
+	s.wantEvents(0)
+}
+
+// TestRefusedPrelude: statements that the server refuses together are sent one by one for a while. That
+// is logged once.
+func TestRefusedPrelude(t *testing.T) {
+	s, seen := newTracedShop(t)
+	var logged bytes.Buffer
+	s.configure(lock.Config{}, guard.Config{Logger: slog.New(slog.NewTextHandler(&logged, nil))})
+	wantNil(t, s.apply(bg, "warm"))
+	seen.all = nil
+	wantNil(t, s.db.Callback().Query().Before("gorm:query").Register("test:ends", func(db *gorm.DB) {
+		db.Statement.Clauses["FOR"] = clause.Clause{Expression: clause.Expr{SQL: ";"}}
+	}))
+	for n := range 3 {
+		wantNil(t, s.apply(bg, fmt.Sprint(n)))
+	}
+	if together, alone := seen.begins(); together != 1 || alone != 3 || strings.Count(logged.String(), "one by one") != 1 {
+		t.Errorf("begun by %q, and logged: %s", seen.all, logged.String())
 	}
 	s.wantEvents(0)
 }

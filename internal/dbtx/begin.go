@@ -22,7 +22,7 @@ var ErrNoConnection = errors.New("dbguard: no connection to the database")
 // begin starts a guarded transaction on a connection of a pool. It needs a front.
 func begin(ctx context.Context, pool *sql.DB, d dialect.Dialect, known *database, o Options) (*Tx, error) {
 	o = o.withDefaults()
-	o.Defers = o.Defers && !known.pooled.Load() // what is read by a prelude is of a session that is known
+	o.Defers = o.Defers && known.defers()
 	ctx, end := context.WithCancelCause(ctx)
 	begun := false
 	defer func() {

@@ -2,9 +2,11 @@ package dbtx
 
 import (
 	"database/sql"
+	"log/slog"
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 	"weak"
 
 	"github.com/belaygo/belay/internal/dbtx/catalogue"
@@ -18,8 +20,28 @@ type database struct {
 	sessions   dialect.Sessions
 	keys       protected.Keys
 	noSnapshot sync.Once
-	pooled     atomic.Bool // a pooler gives its transactions to any session
-	unjudged   sync.Map    // table name → true: an INSERT into it could not be judged
+	pooled     atomic.Bool  // a pooler gives its transactions to any session
+	until      atomic.Int64 // when the statements of preludes may be sent together again, in nanoseconds since 1970
+	apart      sync.Once    // they were sent one by one
+	unjudged   sync.Map     // table name → true: an INSERT into it could not be judged
+}
+
+// defers reports whether the statements of preludes are sent together: what they read is of a session
+// that is known.
+func (d *database) defers() bool {
+	return !d.pooled.Load() && time.Now().UnixNano() >= d.until.Load()
+}
+
+// apart is for how long the statements of preludes are sent one by one once a server has refused one.
+const apart = time.Minute
+
+// keepApart has the statements of preludes be sent one by one for a while: the server has refused one that
+// was sent with others.
+func (d *database) keepApart(err error, log *slog.Logger) {
+	d.until.Store(time.Now().Add(apart).UnixNano())
+	d.apart.Do(func() {
+		log.Warn("the statements that begin a transaction are sent one by one for a while: the database has refused one that was sent with others", "error", err)
+	})
 }
 
 // databases has the database of each pool. gorm keeps plugins in a gorm.Config, so

@@ -43,6 +43,9 @@ func (t *Tx) Abandon() bool {
 		return false
 	}
 	t.Rollback()
+	if dialect.FromServer(err) && !dialect.Transient(err) {
+		t.database.keepApart(err, t.options.Logger)
+	}
 	return true
 }
 

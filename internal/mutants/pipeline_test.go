@@ -74,4 +74,12 @@ var pipelineMutants = []mutant{
 		new:   ``,
 		tests: "guard/pgxguard TestNoAnswerToPrelude",
 	},
+	{
+		name:  "refused-prelude-is-tried-always",
+		loses: "With pgx and a plugin that the prelude can't bear, each operation makes a connection.",
+		file:  "internal/dbtx/databases.go",
+		old:   `	d.until.Store(`,
+		new:   `	_ = (`,
+		tests: "guard/pgxguard TestRefusedPrelude",
+	},
 }
