@@ -52,6 +52,7 @@ type call struct {
 // of one worker may have had it one after the other.
 type grant struct {
 	worker, key, owner, node string
+	by                       string // the call that it was granted to, if that is known, and combines with none
 	asked, granted, release  int64
 	renewed                  int64  // for the last time
 	released                 string // the answer
@@ -198,19 +199,32 @@ func (h *history) assign() {
 			c.grant.calls = append(c.grant.calls, c)
 		}
 	}
+	h.takeBack(func(c *call) bool { return c.looks() })
+	h.takeBack(func(c *call) bool { return c.grant.excludes(c) })
+	h.takeBack(func(c *call) bool { return c.grant.calls[0] != c && !c.locked() })
+}
+
+// takeBack takes the grant from each call that was given it by its time alone, not by what it reported, and
+// did not have the lock.
+func (h *history) takeBack(hadNot func(c *call) bool) {
 	for _, c := range h.calls {
-		if c.grant != nil && c.grant.calls[0] != c && len(c.told()) == 0 && (!c.locked() || c.looks()) {
+		if c.grant != nil && len(c.told()) == 0 && c.untold == "" && hadNot(c) {
 			c.grant.calls = slices.DeleteFunc(c.grant.calls, func(o *call) bool { return o == c })
 			c.grant = nil
 		}
 	}
 }
 
-// looks reports whether the call only looked what a request has come to, while another call of its
-// worker had the lock: nobody has handed it that.
-func (c *call) looks() bool {
-	return c.request != 0 && c.wrote == 0 && c.result == duplicate && slices.ContainsFunc(c.grant.calls, func(other *call) bool {
-		return other.wrote > 0 && other.begun < c.begun && cmp.Or(other.ended, other.returned) > c.returned
+// looks reports whether the call only looked what a request has come to. It had no lock: one that has
+// the locks claims the request first, and that is a write.
+func (c *call) looks() bool { return c.request != 0 && c.wrote == 0 && c.result == duplicate }
+
+// excludes reports whether c cannot have had the lock: it began before the call that the lock was granted
+// to, or while the transaction of a holder ran. Nobody hands a lock over before that has ended. Mates begin in the
+// transaction of their leader.
+func (g *grant) excludes(c *call) bool {
+	return c.lead == nil && c.name != g.by && slices.ContainsFunc(g.calls, func(other *call) bool {
+		return other.lead == nil && (other.begun < c.begun && c.begun < other.ended || other.name == g.by && c.begun < other.begun)
 	})
 }
 

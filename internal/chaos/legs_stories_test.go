@@ -1,6 +1,7 @@
 package chaos_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,13 +13,27 @@ import (
 func bothKeys(told *notify.Event) []line {
 	return []line{
 		{T: 7, At: called, Do: "a.0", Key: "k", Also: []string{"m"}},
-		{T: 8, At: asked, Do: "a.0", Key: "k", Owner: "A"}, {T: 9, At: granted, Key: "k", Owner: "A", Node: "n"},
-		{T: 9, At: asked, Do: "a.0", Key: "m", Owner: "M"}, {T: 10, At: granted, Key: "m", Owner: "M", Node: "o"},
+		{T: 8, At: asked, Do: "a.0", Key: "k", Owner: "A"}, {T: 9, At: granted, Do: "a.0", Key: "k", Owner: "A", Node: "n"},
+		{T: 9, At: asked, Do: "a.0", Key: "m", Owner: "M"}, {T: 10, At: granted, Do: "a.0", Key: "m", Owner: "M", Node: "o"},
 		{T: 11, At: begun, Do: "a.0", Key: "k"}, {T: 12, At: wrote, Do: "a.0", Session: 7}, {T: 20, At: ended, Do: "a.0"},
 		{T: 21, At: release, Do: "a.0", Key: "k", Owner: "A"}, {T: 21, At: release, Do: "a.0", Key: "m", Owner: "M"},
 		{T: 22, At: released, Do: "a.0", Key: "k", Owner: "A", Result: "gone"}, {T: 22, At: released, Do: "a.0", Key: "m", Owner: "M", Result: "gone"},
 		{T: 23, At: event, Do: "a.0", Key: told.Key, Event: told}, {T: 24, At: returned, Do: "a.0", Key: "k", Result: done},
 	}
+}
+
+// repeats writes the lines of one call that repeats the request of bothKeys. If it had the locks, it wrote.
+func repeats(begun_, wrote_, ended_ int64) []line {
+	lines := []line{
+		{T: 13, At: called, Do: "a.1", Key: "k", Also: []string{"m"}, Request: 1}, {T: begun_, At: begun, Do: "a.1", Key: "k"},
+		{T: wrote_, At: wrote, Do: "a.1"}, {T: ended_, At: ended, Do: "a.1"}, {T: ended_ + 1, At: returned, Do: "a.1", Key: "k", Result: duplicate},
+	}
+	return slices.DeleteFunc(lines, func(l line) bool { return l.T == 0 })
+}
+
+// untold takes the events out of a story.
+func untold(lines []line) []line {
+	return slices.DeleteFunc(lines, func(l line) bool { return l.At == event })
 }
 
 // under has a story on another key.
@@ -70,6 +85,48 @@ func legTales() []tale {
 				line{T: 13, At: called, Do: "a.1", Key: "k", Also: []string{"m"}, Request: 1},
 				line{T: 15, At: begun, Do: "a.1", Key: "k"}, line{T: 16, At: ended, Do: "a.1"}, line{T: 17, At: returned, Do: "a.1", Key: "k", Result: duplicate},
 			), "b": onFirst, "c": onSecond},
+			faults:   wipes,
+			overlaps: 2, reported: 1, blind: 1,
+		},
+		{
+			name:     "the same, while that one went on when the lock was given back",
+			lines:    map[string][]line{"a": append(bothKeys(second), repeats(15, 0, 22)...), "b": onFirst, "c": onSecond},
+			faults:   wipes,
+			overlaps: 2, reported: 1, blind: 1,
+		},
+		{
+			name:     "the same, and it began behind the transaction",
+			lines:    map[string][]line{"a": append(bothKeys(second), repeats(20, 0, 22)...), "b": onFirst, "c": onSecond},
+			faults:   wipes,
+			overlaps: 2, reported: 1, blind: 1,
+		},
+		{
+			name:     "the same, and nothing is told",
+			lines:    map[string][]line{"a": append(untold(bothKeys(second)), repeats(15, 0, 22)...), "b": onFirst, "c": onSecond},
+			faults:   wipes,
+			overlaps: 2,
+		},
+		{
+			name:     "the second of two is told, and both were handed to another, who does not tell of the first",
+			lines:    map[string][]line{"a": append(bothKeys(second), repeats(21, 22, 23)...), "b": onFirst, "c": onSecond},
+			faults:   wipes,
+			overlaps: 4, reported: 2,
+		},
+		{
+			name: "both keys were lost, and one is told, while one without a lock wrote under the first",
+			lines: map[string][]line{"a": append(bothKeys(second),
+				line{T: 13, At: called, Do: "a.1", Key: "k"}, line{T: 15, At: begun, Do: "a.1", Key: "k"}, line{T: 16, At: wrote, Do: "a.1"},
+				line{T: 19, At: ended, Do: "a.1"}, line{T: 22, At: returned, Do: "a.1", Key: "k", Result: done},
+			), "b": onFirst, "c": onSecond},
+			faults:   wipes,
+			overlaps: 2, reported: 1, blind: 1,
+		},
+		{
+			name: "the same, and that one began before the holder of the lock",
+			lines: map[string][]line{"a": append([]line{
+				{T: 5, At: called, Do: "a.1", Key: "k"}, {T: 10, At: begun, Do: "a.1", Key: "k"}, {T: 16, At: wrote, Do: "a.1"},
+				{T: 17, At: ended, Do: "a.1"}, {T: 22, At: returned, Do: "a.1", Key: "k", Result: done},
+			}, bothKeys(second)...), "b": onFirst, "c": onSecond},
 			faults:   wipes,
 			overlaps: 2, reported: 1, blind: 1,
 		},

@@ -99,6 +99,9 @@ func (r *record) add(l line) {
 	case granted:
 		g := r.byOwner[l.Owner]
 		g.granted, g.node = l.T, l.Node
+		if c := r.byDo[l.Do]; c != nil && !c.combines {
+			g.by = l.Do
+		}
 		r.grants = append(r.grants, g)
 	case renewed:
 		r.byOwner[l.Owner].renewed = l.T
