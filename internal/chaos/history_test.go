@@ -178,15 +178,13 @@ func (h *history) assign() {
 			got[len(got)-1].waiting = true
 		}
 		n, _ := slices.BinarySearchFunc(got, c.begun+1, func(g *grant, t int64) int { return cmp.Compare(g.granted, t) })
-		if c.begun == 0 || n == 0 {
+		if c.begun == 0 || n == 0 || c.lead != nil && c.reporter() == "" {
 			continue
 		}
 		if i := slices.IndexFunc(got, func(g *grant) bool { return g.owner == c.reporter() }); i >= 0 {
-			c.grant = got[i]
-			got[i].calls = append(got[i].calls, c)
+			got[i].give(c)
 		} else if g := got[n-1]; (g.release == 0 || g.release >= c.begun) && c.begun < g.expiry() && !g.abandoned(c.begun) { // else it runs without a lock
-			c.grant = g
-			g.calls = append(g.calls, c)
+			g.give(c)
 		}
 	}
 	for _, c := range h.calls { // it was handed a lock that it found lost, before its operation began or in a pause
@@ -195,8 +193,7 @@ func (h *history) assign() {
 			continue
 		}
 		if i := slices.IndexFunc(h.grants, func(g *grant) bool { return g.owner == owner }); i >= 0 {
-			c.grant = h.grants[i]
-			c.grant.calls = append(c.grant.calls, c)
+			h.grants[i].give(c)
 		}
 	}
 	h.takeBack(func(c *call) bool { return c.looks() })
@@ -204,13 +201,29 @@ func (h *history) assign() {
 	h.takeBack(func(c *call) bool { return c.grant.calls[0] != c && !c.locked() })
 }
 
+// give notes that a call had the lock, and so had those who share its transaction, unless they report another.
+func (g *grant) give(c *call) {
+	for _, of := range append([]*call{c}, c.mates...) {
+		if of.grant == nil && (of == c || of.begun > 0 && of.reporter() == "") {
+			of.grant, g.calls = g, append(g.calls, of)
+		}
+	}
+}
+
 // takeBack takes the grant from each call that was given it by its time alone, not by what it reported, and
 // did not have the lock.
 func (h *history) takeBack(hadNot func(c *call) bool) {
 	for _, c := range h.calls {
 		if c.grant != nil && len(c.told()) == 0 && c.untold == "" && hadNot(c) {
-			c.grant.calls = slices.DeleteFunc(c.grant.calls, func(o *call) bool { return o == c })
-			c.grant = nil
+			c.grant.takeBack(c)
+		}
+	}
+}
+
+func (g *grant) takeBack(c *call) {
+	for _, of := range append([]*call{c}, c.mates...) {
+		if of.grant == g {
+			of.grant, g.calls = nil, slices.DeleteFunc(g.calls, func(o *call) bool { return o == of })
 		}
 	}
 }

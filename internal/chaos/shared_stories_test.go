@@ -116,6 +116,23 @@ func TestMatesOfTwoTransactions(t *testing.T) {
 	wantRight(t, lines)
 }
 
+// TestMateHasTheLockOfItsLeader: a mate gets its row when another caller of its process has the next lock already.
+func TestMateHasTheLockOfItsLeader(t *testing.T) {
+	late := mate("a.1", done, "")
+	late[1].T = 17
+	next := story("a.5", "B", 15, 22, 28, 29, "freed")
+	lines := crewStory(story("a.0", "A", 10, 18, 20, 21, "gone"), next, late)
+	h := read(recordsOf(map[string][]line{"a": lines}), []fault{{wipe, "k", 12, 12}})
+	for _, c := range h.calls {
+		if c.lead != nil && (c.grant == nil || c.grant != c.lead.grant) {
+			t.Errorf("%s has another lock than %s", c.name, c.lead.name)
+		}
+	}
+	if n := len(h.overlaps()); n != 2 { // of a.5 with each of the others
+		t.Errorf("%d overlaps", n)
+	}
+}
+
 // TestMateThatLosesTheNextLock: a mate comes too late, after another caller has got the next lock, runs
 // alone by that one, can't begin, and tells that it is lost. It is not one of those whom the event of the
 // crew counts.
