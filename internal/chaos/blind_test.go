@@ -81,7 +81,7 @@ func (h *history) unseen(c *call) blindSpot {
 		return killedWaiting
 	case slices.ContainsFunc(calls, func(c *call) bool { return c.unpublished }):
 		return notTaken
-	case slices.ContainsFunc(last.legs, func(leg *call) bool { return len(leg.alarms()) > 0 }):
+	case slices.ContainsFunc(last.legs, func(leg *call) bool { return leg.reportsFor(g) }):
 		return oneOfLost
 	case last.returned == 0 && last.died > 0 && last.committing > 0:
 		return killedLate
@@ -105,6 +105,17 @@ func (h *history) unseen(c *call) blindSpot {
 		return deadAtOneOf
 	}
 	return nothing
+}
+
+// reportsFor reports whether an event about the lock of c may stand for the loss of g, another lock of the
+// call. A lock that was handed to the call, and was found gone, comes before one of its own.
+func (c *call) reportsFor(g *grant) bool {
+	alarms := c.alarms()
+	if len(alarms) == 0 {
+		return false
+	}
+	handed := g.by != "" && g.by != c.name && g.released == "gone"
+	return !handed || c.grant == nil || c.grant.by != c.name || alarms[0].Verdict == notify.VerdictOverlap
 }
 
 // from returns c and the calls that had the grant after it.

@@ -22,6 +22,16 @@ func bothKeys(told *notify.Event) []line {
 	}
 }
 
+// handedFirst is bothKeys, but the lock on "k" was granted to another call, who has handed it on.
+func handedFirst(told *notify.Event) []line {
+	lines := append([]line{
+		{T: 1, At: called, Do: "a.9", Key: "k"}, {T: 2, At: asked, Do: "a.9", Key: "k", Owner: "A"},
+		{T: 3, At: granted, Do: "a.9", Key: "k", Owner: "A", Node: "n"}, {T: 4, At: begun, Do: "a.9", Key: "k"},
+		{T: 5, At: wrote, Do: "a.9"}, {T: 6, At: ended, Do: "a.9"}, {T: 7, At: returned, Do: "a.9", Key: "k", Result: done},
+	}, bothKeys(told)...)
+	return slices.DeleteFunc(lines, func(l line) bool { return l.Do == "a.0" && l.Owner == "A" && (l.At == asked || l.At == granted) })
+}
+
 // repeats writes the lines of one call that repeats the request of bothKeys. If it had the locks, it wrote.
 func repeats(begun_, wrote_, ended_ int64) []line {
 	lines := []line{
@@ -48,6 +58,7 @@ func under(key string, lines []line) []line {
 func legTales() []tale {
 	first := &notify.Event{Verdict: notify.VerdictLost, Key: "k", Keys: []string{"k", "m"}}
 	second := &notify.Event{Verdict: notify.VerdictLost, Key: "m", Keys: []string{"k", "m"}}
+	refused := &notify.Event{Verdict: notify.VerdictOverlap, Outcome: notify.OutcomeRefused, Key: "m", Keys: []string{"k", "m"}}
 	onFirst := story("b.0", "B", 15, 27, 30, 31, "freed")
 	onSecond := under("m", story("c.0", "C", 16, 28, 31, 32, "freed"))
 	wipes := []fault{{wipe, "m", 13, 14}, {wipe, "k", 13, 14}}
@@ -127,6 +138,24 @@ func legTales() []tale {
 				{T: 5, At: called, Do: "a.1", Key: "k"}, {T: 10, At: begun, Do: "a.1", Key: "k"}, {T: 16, At: wrote, Do: "a.1"},
 				{T: 17, At: ended, Do: "a.1"}, {T: 22, At: returned, Do: "a.1", Key: "k", Result: done},
 			}, bothKeys(second)...), "b": onFirst, "c": onSecond},
+			faults:   wipes,
+			overlaps: 2, reported: 1, blind: 1,
+		},
+		{
+			name:     "both keys were lost, and the one is told that another had handed on",
+			lines:    map[string][]line{"a": handedFirst(first), "b": onFirst, "c": onSecond},
+			faults:   wipes,
+			overlaps: 2, reported: 1, blind: 1,
+		},
+		{
+			name:     "the same, and the other one is told",
+			lines:    map[string][]line{"a": handedFirst(second), "b": onFirst, "c": onSecond},
+			faults:   wipes,
+			overlaps: 2, reported: 1,
+		},
+		{
+			name:     "the same, which refused its row",
+			lines:    map[string][]line{"a": handedFirst(refused), "b": onFirst, "c": onSecond},
 			faults:   wipes,
 			overlaps: 2, reported: 1, blind: 1,
 		},
