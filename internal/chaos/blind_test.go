@@ -87,7 +87,7 @@ func (h *history) unseen(c *call) blindSpot {
 		return killedLate
 	case last.returned == 0 && last.died > 0:
 		return killedRefused
-	case !h.nodeDied(last):
+	case !h.nodeDied(g.node, last):
 		return nothing
 	case last.result == unknown && !last.inspected:
 		return deadAtUnknown
@@ -118,17 +118,23 @@ func (c *call) reportsFor(g *grant) bool {
 	return !handed || c.grant == nil || c.grant.by != c.name || alarms[0].Verdict == notify.VerdictOverlap
 }
 
-// from returns c and the calls that had the grant after it.
-func (g *grant) from(c *call) []*call { return slices.Clone(g.calls[slices.Index(g.calls, c):]) }
+// from returns c and the calls that had the grant after it. The operation of the last one may not have begun.
+func (g *grant) from(c *call) []*call {
+	calls := slices.Clone(g.calls[slices.Index(g.calls, c):])
+	if g.freedBy != nil && !slices.Contains(g.calls, g.freedBy) {
+		calls = append(calls, g.freedBy)
+	}
+	return calls
+}
 
 // away is how long the locks of a node are out of reach at most, once it was killed: until
 // its replica is the master and clients know that.
 const away = 15 * time.Second
 
-// nodeDied reports whether the node with the lock of c was killed, in the last moments of c
+// nodeDied reports whether the node with a lock of c was killed, in the last moments of c
 // or not long before.
-func (h *history) nodeDied(c *call) bool {
+func (h *history) nodeDied(node string, c *call) bool {
 	return slices.ContainsFunc(h.faults, func(f fault) bool {
-		return f.Kind == failover && f.Subject == c.grant.node && f.From <= c.returned && c.returned <= f.To+int64(away)
+		return f.Kind == failover && f.Subject == node && f.From <= c.returned && c.returned <= f.To+int64(away)
 	})
 }

@@ -53,6 +53,7 @@ type call struct {
 type grant struct {
 	worker, key, owner, node string
 	by                       string // the call that it was granted to, if that is known, and combines with none
+	freedBy                  *call  // the call that released it, if that is known, and combines with none
 	asked, granted, release  int64
 	renewed                  int64  // for the last time
 	released                 string // the answer
@@ -198,7 +199,7 @@ func (h *history) assign() {
 	}
 	h.takeBack(func(c *call) bool { return c.looks() })
 	h.takeBack(func(c *call) bool { return c.grant.excludes(c) })
-	h.takeBack(func(c *call) bool { return c.grant.calls[0] != c && !c.locked() })
+	h.takeBack(func(c *call) bool { return c.grant.calls[0] != c && c.grant.freedBy != c && !c.locked() })
 }
 
 // give notes that a call had the lock, and so had those who share its transaction, unless they report another.

@@ -32,6 +32,19 @@ func handedFirst(told *notify.Event) []line {
 	return slices.DeleteFunc(lines, func(l line) bool { return l.Do == "a.0" && l.Owner == "A" && (l.At == asked || l.At == granted) })
 }
 
+// handedOn has a story keep its lock on "k".
+func handedOn(lines []line) []line {
+	return slices.DeleteFunc(lines, func(l line) bool { return l.Key == "k" && (l.At == release || l.At == released) })
+}
+
+// busyFor writes the lines of a call that was handed the lock on "k", and gives it back.
+func busyFor(do, answer string) []line {
+	return []line{
+		{T: 9, At: called, Do: do, Key: "k", Also: []string{"m"}}, {T: 23, At: release, Do: do, Key: "k", Owner: "A"},
+		{T: 24, At: released, Do: do, Key: "k", Owner: "A", Result: answer}, {T: 25, At: returned, Do: do, Key: "k", Result: busy},
+	}
+}
+
 // repeats writes the lines of one call that repeats the request of bothKeys. If it had the locks, it wrote.
 func repeats(begun_, wrote_, ended_ int64) []line {
 	lines := []line{
@@ -158,6 +171,21 @@ func legTales() []tale {
 			lines:    map[string][]line{"a": handedFirst(refused), "b": onFirst, "c": onSecond},
 			faults:   wipes,
 			overlaps: 2, reported: 1, blind: 1,
+		},
+		{
+			name:     "the second of two is told, and the first was handed to one who never began, and does not tell of it",
+			lines:    map[string][]line{"a": append(handedOn(bothKeys(second)), busyFor("a.1", "gone")...), "b": onFirst, "c": onSecond},
+			faults:   wipes,
+			overlaps: 2, reported: 1,
+		},
+		{
+			name: "the lock was handed to one that has none on its other key, whose release met a dead node",
+			lines: map[string][]line{"a": append(story("a.0", "A", 10, 12, 13, 0, ""), slices.Concat(
+				[]line{{T: 13, At: returned, Do: "a.0", Key: "k", Result: done}}, busyFor("a.1", unanswered)[:1],
+				[]line{{T: 14, At: begun, Do: "a.1", Key: "k"}, {T: 15, At: wrote, Do: "a.1"}, {T: 20, At: ended, Do: "a.1"}},
+				busyFor("a.1", unanswered)[1:])...), "b": story("b.0", "B", 18, 27, 30, 31, "freed")},
+			faults:   []fault{{failover, "n", 17, 17}},
+			overlaps: 1, blind: 1,
 		},
 		{
 			name:     "the first key was lost, and the lock on it was the other's alone",

@@ -107,6 +107,9 @@ func (r *record) add(l line) {
 		r.byOwner[l.Owner].renewed = l.T
 	case release:
 		g := r.byOwner[l.Owner]
+		if c := r.byDo[l.Do]; c != nil && !c.combines && g.release == 0 {
+			g.freedBy = c.leg(l.Key)
+		}
 		g.release = cmp.Or(g.release, l.T)
 	case released:
 		g := r.byOwner[l.Owner]
