@@ -118,9 +118,13 @@ func (c *call) reportsFor(g *grant) bool {
 	return !handed || c.grant == nil || c.grant.by != c.name || alarms[0].Verdict == notify.VerdictOverlap
 }
 
-// from returns c and the calls that had the grant after it. The operation of the last one may not have begun.
+// from returns c and the calls that had the grant after it, up to the one that released it. The operation
+// of that one may not have begun.
 func (g *grant) from(c *call) []*call {
 	calls := slices.Clone(g.calls[slices.Index(g.calls, c):])
+	if i := slices.Index(calls, g.freedBy); i >= 0 {
+		return calls[:i+1]
+	}
 	if g.freedBy != nil && !slices.Contains(g.calls, g.freedBy) {
 		calls = append(calls, g.freedBy)
 	}

@@ -37,6 +37,16 @@ func handedOn(lines []line) []line {
 	return slices.DeleteFunc(lines, func(l line) bool { return l.Key == "k" && (l.At == release || l.At == released) })
 }
 
+// releasedBy has another call release the locks of a story.
+func releasedBy(do string, lines []line) []line {
+	for i := range lines {
+		if lines[i].At == release || lines[i].At == released {
+			lines[i].Do = do
+		}
+	}
+	return lines
+}
+
 // busyFor writes the lines of a call that was handed the lock on "k", and gives it back.
 func busyFor(do, answer string) []line {
 	return []line{
@@ -132,7 +142,7 @@ func legTales() []tale {
 		},
 		{
 			name:     "the second of two is told, and both were handed to another, who does not tell of the first",
-			lines:    map[string][]line{"a": append(bothKeys(second), repeats(21, 22, 23)...), "b": onFirst, "c": onSecond},
+			lines:    map[string][]line{"a": append(releasedBy("a.1", bothKeys(second)), repeats(21, 22, 23)...), "b": onFirst, "c": onSecond},
 			faults:   wipes,
 			overlaps: 4, reported: 2,
 		},

@@ -163,6 +163,16 @@ func TestOracle(t *testing.T) {
 			overlaps: 1, blind: 1,
 		},
 		{
+			name: "two at a time, and the first gave its lock back, while a caller looked at its request that was killed later",
+			lines: map[string][]line{
+				"a": append(story("a.0", "A", 10, 12, 20, 22, "gone"),
+					line{T: 19, At: called, Do: "a.1", Key: "k", Request: 1}, line{T: 21, At: begun, Do: "a.1", Key: "k"}),
+				"b": story("b.0", "B", 15, 27, 30, 31, "freed"),
+			},
+			faults:   []fault{{kill, "a", 40, 41}},
+			overlaps: 1,
+		},
+		{
 			name: "the second after a repeat that had its lock when it had rolled back",
 			lines: map[string][]line{
 				"a": append(story("a.0", "A", 10, 12, 20, 0, ""),
