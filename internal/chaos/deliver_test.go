@@ -45,7 +45,7 @@ func checkEvents(t *report, r run) {
 		case !e.missing:
 		case e.stored:
 			t.Errorf("the monitor lacks an event that was stored: %s", asJSON(*e.event))
-		case e.result != "" && !r.mayLose(e.at):
+		case e.result != "" && !r.mayLose(e.last):
 			t.Errorf("an event got lost though the database or the broker was there: %s: %s", e.result, asJSON(*e.event))
 		}
 	}

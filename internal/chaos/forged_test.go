@@ -66,6 +66,7 @@ func sound() run {
 // TestForged checks that rows and events are missed, and found where they should not be.
 func TestForged(t *testing.T) {
 	other := notify.Event{ID: "e2", Service: "chaos", Instance: "a", Verdict: notify.VerdictLost, Outcome: notify.OutcomeCommitted, Key: "k", Count: 1}
+	const at = int64(time.Minute) // when an event is handed over again
 	for _, tt := range []struct {
 		name  string
 		forge func(*run)
@@ -107,6 +108,8 @@ func TestForged(t *testing.T) {
 		{"an event that could not be published", refused(), "an event got lost though the database or the broker was there"},
 		{"the same, and the database was cut", refused(fault{cut, "7 at 0", 34, 35}), "an event got lost though the database or the broker was there"},
 		{"the same, and the broker was away, too", refused(fault{cut, "7 at 0", 34, 35}, fault{linkAway, "", 10, 40}), ""},
+		{"the same, when it was handed over again", refusedAgain(fault{cut, "7 at 0", 34, 35}, fault{linkAway, "", 10, 40}), "an event got lost though the database or the broker was there"},
+		{"the same, but they were away for that one", refusedAgain(fault{databaseKilled, "", at - 1, at + 1}, fault{linkAway, "", at - 1, at + 1}), ""},
 		{"an event twice", func(r *run) { r.events = append(r.events, r.events[0]) }, "has event e1 twice"},
 		{"an event of nobody", func(r *run) { r.events = append(r.events, other) }, "an event that nobody reported"},
 		{"an event that was changed", func(r *run) { r.events[0].Key = "order:2" }, "another event than was reported"},
@@ -130,5 +133,15 @@ func refused(faults ...fault) func(*run) {
 		e := r.records[0].handed[0]
 		e.stored, e.result = false, "lost"
 		r.events, r.faults = nil, faults
+	}
+}
+
+// refusedAgain has it refused once more, a minute later.
+func refusedAgain(faults ...fault) func(*run) {
+	return func(r *run) {
+		refused(faults...)(r)
+		e := r.records[0].handed[0]
+		r.records[0].add(line{T: int64(time.Minute), At: event, Do: e.call.name, Key: e.event.Key, Event: e.event})
+		r.records[0].add(line{T: int64(time.Minute), At: stored, Do: e.call.name, ID: e.event.ID, Result: "lost"})
 	}
 }

@@ -28,6 +28,7 @@ type handed struct {
 	event   *notify.Event
 	call    *call // or nil
 	at      int64
+	last    int64  // when it was handed over again, or at
 	stored  bool   // Publish returned nil
 	result  string // the error that it returned
 	missing bool   // the monitor does not have it
@@ -82,14 +83,15 @@ func (r *record) add(l line) {
 			}
 		}
 	case event:
-		if l.Event.ID != "" && r.byID[l.Event.ID] != nil {
-			return // handed over again, as nobody took it: its process was paused
+		if e := r.byID[l.Event.ID]; l.Event.ID != "" && e != nil {
+			e.last = l.T // handed over again, as nobody took it: its process was paused
+			return
 		}
 		c := r.byDo[l.Do]
 		if g := r.byOwner[l.Event.Owner]; c != nil && c.combines && g != nil && g.granted > c.led() {
 			c = r.part(c, l.T) // it was handed another lock, and could not begin
 		}
-		e := &handed{event: l.Event, call: c.leg(l.Key), at: l.T}
+		e := &handed{event: l.Event, call: c.leg(l.Key), at: l.T, last: l.T}
 		r.byID[l.Event.ID], r.handed = e, append(r.handed, e)
 	case stored:
 		e := r.byID[l.ID]
