@@ -50,7 +50,8 @@ func check(t *report, r run) {
 	t.Logf("workloads: %v", kindsOf(h, messages, calls))
 	sizes, told := h.crews()
 	t.Logf("transactions by how many shared them: %v, events of these by their count: %v", sizes, told)
-	if older := slices.DeleteFunc(slices.Clone(r.records), func(rec *record) bool { return !rec.older }); len(older) > 0 {
+	older := slices.DeleteFunc(slices.Clone(r.records), func(rec *record) bool { return !rec.older })
+	if len(older) > 0 {
 		t.Logf("workers of an older build: %d of %d", len(older), len(r.records))
 	}
 	t.Logf("in one order: %d changes of %d rows", ordered, rows)
@@ -67,6 +68,11 @@ func check(t *report, r run) {
 		t.Logf("%s", calls)
 		if reported == 0 || messages.effects == 0 || calls.charges == 0 {
 			t.Error("no overlap was provoked and reported, no message took effect, or nobody was charged: the test tests nothing")
+		}
+		if n := r.together(); n > 0 {
+			t.Logf("attempts that began in one round trip: %d", n)
+		} else if kindOf(r.head.Database) == "postgres" && len(older) < len(r.records) {
+			t.Error("no attempt began in one round trip: the test tests nothing of that")
 		}
 	}
 	fmt.Printf("belay chaos: %s, seed %d: %d operations, %d requests, %d faults, %d duplicates, %d lost updates, %d locks lost under a write, %d reported, %d in blind spots, %d false alarms\n",

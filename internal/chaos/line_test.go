@@ -26,7 +26,7 @@ type line struct {
 
 	Owner  string        `json:"owner,omitempty"`  // of asked, granted, release, released and inspected
 	Node   string        `json:"node,omitempty"`   // that granted
-	Result string        `json:"result,omitempty"` // of ended, returned, released, inspected, stored and committing
+	Result string        `json:"result,omitempty"` // of begun, ended, returned, released, inspected, stored and committing
 	Event  *notify.Event `json:"event,omitempty"`
 	Sample *sample       `json:"sample,omitempty"`
 

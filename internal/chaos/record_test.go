@@ -8,14 +8,15 @@ import (
 
 // A record is what one worker saw.
 type record struct {
-	worker  string
-	older   bool // it was of an older build
-	calls   []*call
-	grants  []*grant // in the order in which they were granted
-	handed  []*handed
-	samples []sample
-	replies []reply
-	tries   map[string]try // by name
+	worker   string
+	older    bool // it was of an older build
+	calls    []*call
+	grants   []*grant // in the order in which they were granted
+	handed   []*handed
+	samples  []sample
+	replies  []reply
+	together int            // attempts whose BEGIN was sent with other statements
+	tries    map[string]try // by name
 
 	byDo    map[string]*call  // its last part
 	running map[string]*call  // by key: who runs a transaction that calls may share
@@ -57,6 +58,9 @@ func (r *record) add(l line) {
 		r.calls = append(r.calls, newLegs(r.worker, l)...)
 		r.byDo[l.Do] = r.calls[len(r.calls)-1].legs[0]
 	case begun:
+		if l.Result == together {
+			r.together++
+		}
 		c := r.byDo[l.Do]
 		if c.combines {
 			c = r.part(c, l.T)

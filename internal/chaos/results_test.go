@@ -85,6 +85,14 @@ func (h *history) results() map[string]int {
 	return n
 }
 
+// together counts the attempts whose BEGIN was sent with other statements.
+func (r run) together() (n int) {
+	for _, rec := range r.records {
+		n += rec.together
+	}
+	return n
+}
+
 // without returns the calls that reached their write without a lock.
 func (h *history) without() (calls []*call) {
 	for _, c := range firsts(h.calls) {

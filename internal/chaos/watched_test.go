@@ -191,8 +191,20 @@ func (c *watchedConn) QueryContext(ctx context.Context, query string, args []dri
 	return rows, err
 }
 
+// begins reports whether a statement begins an attempt of a call that the oracle judges.
+func (c *watchedConn) begins(ctx context.Context, query string) bool {
+	verb, _, _ := strings.Cut(query, " ")
+	return doOf(ctx) != "" && doingOf(ctx).begins && verb == c.worker.kind.begins
+}
+
+// begun notes that an attempt begins.
+func (c *watchedConn) begun(ctx context.Context, how string) {
+	d := doingOf(ctx)
+	c.worker.journal.write(line{At: begun, Do: d.do, Key: d.key, Result: how})
+}
+
 func (c *watchedConn) note(ctx context.Context, query string, err error) {
-	d, do := doingOf(ctx), doOf(ctx)
+	do := doOf(ctx)
 	if do == "" {
 		return
 	}
@@ -205,8 +217,8 @@ func (c *watchedConn) note(ctx context.Context, query string, err error) {
 		verb, _, _ = strings.Cut(statement, " ")
 	}
 	switch {
-	case d.begins && err == nil && verb == c.worker.kind.begins:
-		c.worker.journal.write(line{At: begun, Do: do, Key: d.key})
+	case err == nil && c.begins(ctx, query):
+		c.begun(ctx, "")
 	case verb == "SELECT":
 		c.worker.journal.write(line{At: looked, Do: do})
 	case verb == "INSERT", verb == "UPDATE":

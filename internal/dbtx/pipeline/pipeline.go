@@ -33,8 +33,14 @@ type Pipeline interface {
 
 var registered atomic.Pointer[func(driver.Conn) Pipeline]
 
-// Register makes Of return what of returns.
-func Register(of func(driver.Conn) Pipeline) { registered.Store(&of) }
+// Register makes Of return what of returns. It returns what Of has called before, nil if there is none: what
+// wraps the connections of a driver calls that.
+func Register(of func(driver.Conn) Pipeline) (before func(driver.Conn) Pipeline) {
+	if old := registered.Swap(&of); old != nil {
+		return *old
+	}
+	return nil
+}
 
 // Of returns the pipeline of a driver's connection, nil if it has none.
 func Of(c driver.Conn) Pipeline {
