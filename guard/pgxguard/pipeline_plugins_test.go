@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
+	"gorm.io/gorm/logger"
 
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/lock"
@@ -109,6 +111,64 @@ func TestRefusedPrelude(t *testing.T) {
 	}
 	if together, alone := seen.begins(); together != 1 || alone != 3 || strings.Count(logged.String(), "one by one") != 1 {
 		t.Errorf("begun by %q, and logged: %s", seen.all, logged.String())
+	}
+	s.wantEvents(0)
+}
+
+// TestPluginAroundQuery: a plugin sends statements around each query, by GORM or on its connection. A look
+// is sent between them, or it would not see the row that another has inserted.
+func TestPluginAroundQuery(t *testing.T) {
+	quiet := func(db *gorm.DB) *gorm.DB { return db.Session(&gorm.Session{NewDB: true, Logger: logger.Discard}) }
+	for name, send := range map[string]func(db *gorm.DB, path string) error{
+		"GORM": func(db *gorm.DB, path string) error { return quiet(db).Exec("SET LOCAL search_path = " + path).Error },
+		"its connection": func(db *gorm.DB, path string) error {
+			_, err := db.Statement.ConnPool.ExecContext(db.Statement.Context, "SET LOCAL search_path = "+path)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newShop(t)
+			_, err := s.pool.Exec(bg, "CREATE SCHEMA tenant; CREATE TABLE tenant.orders (LIKE orders INCLUDING ALL)")
+			wantNil(t, err)
+			set := func(path string) func(*gorm.DB) {
+				return func(db *gorm.DB) { _ = db.AddError(send(db, path)) }
+			}
+			wantNil(t, s.db.Callback().Create().Before("gorm:create").Register("test:set", set("tenant, public")))
+			wantNil(t, s.db.Callback().Query().Before("gorm:query").Register("test:set", set("tenant, public")))
+			wantNil(t, s.db.Callback().Query().After("gorm:query").Register("test:reset", set("public")))
+			sell := func(opts ...guard.Option) error {
+				return s.Apply(bg, "order:1", guard.Insert(&order{No: "1", Amount: 1}), opts...)
+			}
+			wantNil(t, sell())
+			for range 2 { // the first one reads the catalogue
+				wantIs(t, sell(), guard.ErrDuplicate)
+				wantIs(t, sell(guard.For(selling("1"))), guard.ErrExists)
+			}
+			s.wantEvents(0)
+		})
+	}
+}
+
+// TestPluginBeforeFirst: a plugin sends a statement before the first query of a transaction, on which all
+// others depend.
+func TestPluginBeforeFirst(t *testing.T) {
+	s := newShop(t)
+	_, err := s.pool.Exec(bg, "CREATE SCHEMA tenant; CREATE TABLE tenant.orders (LIKE orders INCLUDING ALL)")
+	wantNil(t, err)
+	var set sync.Map
+	wantNil(t, s.db.Callback().Query().Before("gorm:query").Register("test:set", func(db *gorm.DB) {
+		if _, done := set.LoadOrStore(db.Statement.ConnPool, true); !done {
+			_ = db.AddError(db.Session(&gorm.Session{NewDB: true}).Exec("SET LOCAL search_path = tenant, public").Error)
+		}
+	}))
+	const sold = 3 // the first one reads the catalogue
+	for n := range sold {
+		wantNil(t, s.apply(bg, fmt.Sprint(n)))
+	}
+	var there int
+	wantNil(t, s.pool.QueryRow(bg, "SELECT count(*) FROM tenant.orders").Scan(&there))
+	if there != sold || s.count() != 0 {
+		t.Errorf("%d orders of the tenant and %d others, want %d and none", there, s.count(), sold)
 	}
 	s.wantEvents(0)
 }

@@ -40,6 +40,9 @@ func inside(db *gorm.DB) {
 	if t := txOf(db.Statement); t != nil {
 		db.Statement.Settings.Store(txSetting, t)
 		t.journal.Begin()
+		if db.DryRun {
+			t.unsent.Add(1)
+		}
 		byProgram := db.Statement.SQL.Len() > 0 // by Exec or Raw: gorm has not written its own yet
 		db.Statement.Context = pinned.Written(db.Statement.Context, byProgram)
 	}

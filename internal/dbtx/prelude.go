@@ -49,6 +49,14 @@ func (t *Tx) Abandon() bool {
 	return true
 }
 
+// Describes runs f, which has gorm build a query that is not sent. It reports whether that query is all
+// that a look sends: what a plugin sends around it may decide what it finds.
+func (t *Tx) Describes(f func() error) bool {
+	used, unsent := t.conn.Use(), t.unsent.Load()
+	err := f()
+	return err == nil && !t.conn.UsedSince(used) && t.unsent.Load() == unsent
+}
+
 // DeferLook has a query wait. there gets whether it has found a row.
 func (t *Tx) DeferLook(query string, args []any, there func(bool)) {
 	t.conn.Defer(pinned.Step{

@@ -46,6 +46,8 @@ type Tx struct {
 	reset    bool        // a statement has set the session's sql_mode, or may have
 	swapped  atomic.Bool // the connection may have another session by now: see dialect.Swaps
 
+	unsent atomic.Int64 // statements that gorm builds only: see Describes
+
 	mu       sync.Mutex
 	key      string // that protects the rows which are named now
 	keyless  bool   // none does

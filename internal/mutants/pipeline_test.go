@@ -59,6 +59,25 @@ var pipelineMutants = []mutant{
 		tests: "guard/pgxguard TestPluginRewrites",
 	},
 	{
+		name:  "look-is-not-between-statements-of-a-plugin",
+		loses: "With pgx and a plugin that chooses a schema before each query, each repeat is an alarm.",
+		file:  "internal/dbtx/prelude.go",
+		old:   ` && !t.conn.UsedSince(used) && t.unsent.Load() == unsent`,
+		new:   ` && used+unsent >= 0`,
+		tests: "guard/pgxguard TestPluginAroundQuery",
+	},
+	{
+		name:  "statement-of-a-plugin-is-not-sent",
+		loses: "With pgx and a plugin that chooses the schema of a transaction before its first query, rows come into another schema.",
+		file:  "internal/gormfront/load.go",
+		old: `	q := f.session(ctx)
+	q.Statement`,
+		new: `	q := f.session(ctx).Session(&gorm.Session{DryRun: true})
+	q = q.Unscoped()
+	q.Statement`,
+		tests: "guard/pgxguard TestPluginBeforeFirst",
+	},
+	{
 		name:  "commit-on-a-dead-connection",
 		loses: "With pgx each operation that is under way when the database dies has an outcome that nobody knows, though no COMMIT was executed.",
 		file:  "internal/dbtx/pinned/prelude.go",

@@ -42,8 +42,12 @@ func (q *Reader) DeferLook(r *protected.Row, there func(bool)) bool {
 	}
 	ctx, cancel := q.Context()
 	defer cancel()
-	query, args, err := q.access().loader.Text(ctx, protected.Query{Row: r, Columns: r.Columns})
-	if err != nil {
+	var query string
+	var args []any
+	if !q.tx.Describes(func() (err error) {
+		query, args, err = q.access().loader.Text(ctx, protected.Query{Row: r, Columns: r.Columns})
+		return err
+	}) {
 		return false
 	}
 	q.tx.DeferLook(query, args, there)

@@ -37,6 +37,7 @@ type access struct {
 type transaction interface {
 	Detached() (context.Context, context.CancelFunc)
 	Deferring() bool
+	Describes(f func() error) bool
 	DeferLook(query string, args []any, there func(bool))
 }
 
