@@ -31,7 +31,11 @@ func (s *series) attempt(ctx context.Context, op Op) ending {
 		end(s.last.err)
 	}()
 	prepared, err := s.prelude(ctx, s.defers())
-	if s.tx != nil && s.tx.Abandon() {
+	var refused error
+	if s.tx != nil {
+		refused = s.tx.Abandon()
+	}
+	if refused != nil {
 		prepared, err = s.prelude(ctx, false)
 	}
 	switch {
@@ -44,6 +48,7 @@ func (s *series) attempt(ctx context.Context, op Op) ending {
 	}
 	if s.last.outcome == notify.OutcomeCommitted {
 		s.claims.keep(s.canary, s.tx)
+		s.tx.KeepApart(refused)
 	}
 	return s.last
 }

@@ -245,3 +245,19 @@ func TestServerDiesBeforeCommit(t *testing.T) {
 	}
 	s.wantEvents(0)
 }
+
+// TestValueIsRefused: an operation with a value that the server refuses does not slow down others.
+func TestValueIsRefused(t *testing.T) {
+	s, seen := newTracedShop(t)
+	wantNil(t, s.apply(bg, "warm"))
+	if err := s.apply(bg, "a\x00b"); err == nil {
+		t.Error("the server has taken a NUL in a text")
+	}
+	wantNil(t, s.apply(bg, "1"))
+	seen.all = nil
+	wantNil(t, s.apply(bg, "2"))
+	if together, alone := seen.begins(); together != 1 || alone != 0 {
+		t.Errorf("begun by %q", seen.all)
+	}
+	s.wantEvents(0)
+}

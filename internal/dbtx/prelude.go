@@ -35,18 +35,23 @@ func (t *Tx) Flush() error {
 }
 
 // Abandon rolls the transaction back if its prelude has failed, and may succeed statement by statement.
-// It reports whether it has: nothing was done then, and another transaction is to be begun, without
+// It returns the prelude's error then: nothing was done, and another transaction is to be begun, without
 // Options.Defers.
-func (t *Tx) Abandon() bool {
+func (t *Tx) Abandon() error {
 	err := t.conn.Failed()
 	if err == nil || errors.Is(err, pinned.ErrNoAnswer) || t.ctx.Err() != nil {
-		return false
+		return nil
 	}
 	t.Rollback()
-	if dialect.FromServer(err) && !dialect.Transient(err) {
-		t.database.keepApart(err, t.options.Logger)
+	return err
+}
+
+// KeepApart is called once the transaction is committed that stands for an abandoned one. If the server has
+// refused that one's prelude, it has taken its statements one by one: so later ones are sent, for a while.
+func (t *Tx) KeepApart(refused error) {
+	if refused != nil && dialect.FromServer(refused) && !dialect.Transient(refused) {
+		t.database.keepApart(refused, t.options.Logger)
 	}
-	return true
 }
 
 // Describes runs f, which has gorm build a query that is not sent. It reports whether that query is all

@@ -14,8 +14,8 @@ var pipelineMutants = []mutant{
 		name:  "dead-prelude-is-the-callers",
 		loses: "With pgx an operation fails because its connection was dead when it began.",
 		file:  "guard/attempt.go",
-		old:   `s.tx != nil && s.tx.Abandon()`,
-		new:   `s.tx == nil`,
+		old:   `refused = s.tx.Abandon()`,
+		new:   `refused = nil`,
 		tests: "guard/pgxguard TestDeadPrelude",
 	},
 	{
@@ -92,6 +92,17 @@ var pipelineMutants = []mutant{
 		old:   `errors.Is(err, pinned.ErrNoAnswer) || `,
 		new:   ``,
 		tests: "guard/pgxguard TestNoAnswerToPrelude",
+	},
+	{
+		name:  "one-value-stops-all-preludes",
+		loses: "With pgx a value that the database refuses, as a caller may send it, makes all operations slower for a minute.",
+		file:  "guard/attempt.go",
+		old: `	if refused != nil {
+		prepared,`,
+		new: `	if refused != nil {
+		s.tx.KeepApart(refused)
+		prepared,`,
+		tests: "guard/pgxguard TestValueIsRefused",
 	},
 	{
 		name:  "refused-prelude-is-tried-always",
