@@ -172,3 +172,22 @@ func TestPluginBeforeFirst(t *testing.T) {
 	}
 	s.wantEvents(0)
 }
+
+// TestPluginChoosesBeforeClaim: a plugin chooses a schema before each INSERT. The look at an order, which
+// came before, is made again behind the claim.
+func TestPluginChoosesBeforeClaim(t *testing.T) {
+	s := newShop(t)
+	_, err := s.pool.Exec(bg, "CREATE SCHEMA tenant; CREATE TABLE tenant.orders (LIKE orders INCLUDING ALL)")
+	wantNil(t, err)
+	wantNil(t, s.db.Callback().Create().Before("gorm:create").Register("test:set", func(db *gorm.DB) {
+		_ = db.AddError(db.Session(&gorm.Session{NewDB: true}).Exec("SET LOCAL search_path = tenant, public").Error)
+	}))
+	sell := func(id string) error {
+		return s.Apply(bg, "order:1", guard.Insert(&order{No: "1", Amount: 1}), guard.For(selling(id)))
+	}
+	wantNil(t, sell("1"))
+	for _, id := range []string{"2", "3"} { // the first one reads the catalogue
+		wantIs(t, sell(id), guard.ErrExists)
+	}
+	s.wantEvents(0)
+}

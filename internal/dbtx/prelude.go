@@ -27,7 +27,7 @@ func (t *Tx) Flush() error {
 	if err != nil {
 		return err
 	}
-	if err := t.judge.LookAgain(); err != nil {
+	if err := t.judge.LookAgain(t.conn.OnlyClaims()); err != nil {
 		t.learn(err)
 		return err
 	}

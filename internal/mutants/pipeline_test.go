@@ -6,7 +6,7 @@ var pipelineMutants = []mutant{
 		name:  "look-with-the-begin-is-forgotten",
 		loses: "With pgx a row that another wrote under the lock is taken for one that was there before: nobody hears of the overlap.",
 		file:  "internal/dbtx/evidence/first.go",
-		old:   "	j.NoteAbsent(r)\n",
+		old:   "	j.NoteAbsent(l.row)\n",
 		new:   "",
 		tests: "guard/pgxguard TestOverlapBehindPrelude",
 	},
@@ -65,6 +65,14 @@ var pipelineMutants = []mutant{
 		old:   ` && !t.conn.UsedSince(used) && t.unsent.Load() == unsent`,
 		new:   ` && used+unsent >= 0`,
 		tests: "guard/pgxguard TestPluginAroundQuery",
+	},
+	{
+		name:  "look-before-a-plugin-counts",
+		loses: "With pgx and a plugin that chooses a schema before each INSERT, a row of another request is an alarm.",
+		file:  "internal/dbtx/prelude.go",
+		old:   `t.conn.OnlyClaims()`,
+		new:   `true`,
+		tests: "guard/pgxguard TestPluginChoosesBeforeClaim",
 	},
 	{
 		name:  "statement-of-a-plugin-is-not-sent",

@@ -26,21 +26,32 @@ func (j *Judge) LookBefore(r *protected.Row) error {
 	return nil
 }
 
-// looked notes whether a row is there.
-func (j *Judge) looked(r *protected.Row, there bool) {
-	if there {
-		j.there = append(j.there, r)
-		return
-	}
-	j.NoteAbsent(r)
+// A look is one that had waited.
+type look struct {
+	row   *protected.Row
+	there bool
 }
 
-// LookAgain reads the rows that were found by looks which had waited.
-func (j *Judge) LookAgain() error {
-	there := j.there
-	j.there = nil
-	for _, r := range there {
-		if err := j.LookBefore(r); err != nil {
+// looked notes whether a row is there. A claim that is not is about to be inserted.
+func (j *Judge) looked(r *protected.Row, there bool) {
+	if r.Kept && !there {
+		j.NoteAbsent(r)
+		return
+	}
+	j.looks = append(j.looks, look{r, there})
+}
+
+// LookAgain reads the rows that were found by looks which had waited, and all of them if a plugin has sent
+// something since: it may have chosen another schema.
+func (j *Judge) LookAgain(alone bool) error {
+	looks := j.looks
+	j.looks = nil
+	for _, l := range looks {
+		if !l.there && alone {
+			j.NoteAbsent(l.row)
+			continue
+		}
+		if err := j.LookBefore(l.row); err != nil {
 			return err
 		}
 	}

@@ -20,7 +20,7 @@ type Judge struct {
 	Journal *journal.Journal  // of the transaction
 	Memory  *protected.Memory // of the operation
 	tx      transaction
-	there   []*protected.Row // found by looks that had waited, and not read yet
+	looks   []look // that had waited, and are not judged yet
 
 	mu        sync.Mutex
 	inquiries []*inquiry // into conflicts on protected rows

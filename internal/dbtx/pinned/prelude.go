@@ -26,6 +26,7 @@ type prelude struct {
 	table   string            // an INSERT into it is sent with those that wait
 	behind  []Step            // follow that INSERT
 	begun   bool              // BEGIN was sent
+	claims  int64             // INSERTs of Surround that were sent
 	over    bool
 	err     error // by which it has failed
 }
@@ -83,6 +84,10 @@ func (c *Conn) Flush() error {
 	return c.prelude.err
 }
 
+// OnlyClaims reports whether the only statements so far that are not Belay's own are INSERTs of Surround,
+// which were sent with others.
+func (c *Conn) OnlyClaims() bool { return c.sent.Load() == c.prelude.claims }
+
 // Failed returns the error by which the prelude has failed, nil if it has not. That of a statement
 // which was sent with it is not one.
 func (c *Conn) Failed() error { return c.prelude.err }
@@ -135,6 +140,7 @@ func (c *Conn) exec(ctx context.Context, query string, args []any, statements []
 		rows = r.Rows
 		return nil
 	}}
+	c.prelude.claims++
 	if err := c.send(ctx, with); err != nil {
 		return nil, err
 	}
