@@ -34,7 +34,8 @@
 // A program that imports the package, for that alone perhaps, sends what Belay does before an operation in one
 // round trip: BEGIN, the claim of a request, looks at rows that are about to be inserted. That is so
 // for operations by GORM and database/sql, too, on each Guard whose pool is one of pgx's stdlib and is
-// not wrapped, as GORM's driver for PostgreSQL opens it.
+// not wrapped, as GORM's driver for PostgreSQL opens it. A pgx.QueryTracer sees these statements only if it
+// is a pgx.BatchTracer, too.
 //
 // After the end of the operation every method but Conn returns an error that matches
 // pgx.ErrTxClosed.
