@@ -70,7 +70,10 @@ func (s *series) prelude(ctx context.Context, defers bool) (prepared bool, err e
 		return false, err
 	}
 	if s.tx.Deferring() {
-		s.change.look(s.tx)
+		if err := s.change.look(s.tx); err != nil {
+			s.tx.Fail(err)
+			return true, err
+		}
 	}
 	if err := s.claims.claim(s.tx, s.held); err != nil {
 		return true, err

@@ -77,13 +77,18 @@ func inserts(s step) bool {
 	return ok && f.inserts() != nil
 }
 
-// look protects the rows that the Change inserts, before it is made. What is wrong with them Run reports.
-func (c Change) look(t *dbtx.Tx) {
+// look protects the rows that the Change inserts, before it is made. It returns the error of a failed read.
+// What is wrong with the rows Run reports.
+func (c Change) look(t *dbtx.Tx) error {
 	for _, s := range c.steps {
-		if inserts(s) {
-			_ = s.protect(t)
+		if !inserts(s) {
+			continue
+		}
+		if err := s.protect(t); err != nil && t.Poisoned() != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 // Insert returns a Change that inserts row, a struct. The key protects the row by

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 	"gorm.io/gorm/logger"
@@ -189,5 +191,25 @@ func TestPluginChoosesBeforeClaim(t *testing.T) {
 	for _, id := range []string{"2", "3"} { // the first one reads the catalogue
 		wantIs(t, sell(id), guard.ErrExists)
 	}
+	s.wantEvents(0)
+}
+
+// TestLookIsRefused: a look that is sent alone, as with a plugin that sends a statement before it, may be
+// refused. The error is that of the look, and the claim is as it would be without a prelude.
+func TestLookIsRefused(t *testing.T) {
+	s := newShop(t)
+	wantNil(t, s.db.Callback().Query().Before("gorm:query").Register("test:set", func(db *gorm.DB) {
+		_ = db.AddError(db.Session(&gorm.Session{NewDB: true}).Exec("SELECT set_config('app.a', 'x', true)").Error)
+	}))
+	wantNil(t, s.apply(bg, "1"))
+	for name, err := range map[string]error{
+		"of an order":    s.Apply(bg, "order:2", guard.Insert(&order{No: "\x00"})),
+		"behind a claim": s.apply(bg, "\x00"),
+	} {
+		if refused, ok := errors.AsType[*pgconn.PgError](err); !ok || refused.Code != "22021" {
+			t.Errorf("%s: %v, want the error for a NUL in a text", name, err)
+		}
+	}
+	wantIs(t, s.Apply(bg, "order:1", guard.Insert(&order{No: "\x00"}), guard.For(selling("1"))), guard.ErrDuplicate)
 	s.wantEvents(0)
 }

@@ -34,6 +34,13 @@ func (t *Tx) Flush() error {
 	return nil
 }
 
+// Fail notes an error of a read that came before the program. If it is the server's, the prelude has failed.
+func (t *Tx) Fail(err error) {
+	if dialect.FromServer(err) {
+		t.conn.Fail(err)
+	}
+}
+
 // Abandon rolls the transaction back if its prelude has failed, and may succeed statement by statement.
 // It returns the prelude's error then: nothing was done, and another transaction is to be begun, without
 // Options.Defers.

@@ -67,6 +67,16 @@ var pipelineMutants = []mutant{
 		tests: "guard/pgxguard TestPluginAroundQuery",
 	},
 	{
+		name:  "refused-look-is-the-claims",
+		loses: "With pgx and a plugin that sends a statement before each query, the database's error is not that of the value which it has refused.",
+		file:  "guard/attempt.go",
+		old: `			s.tx.Fail(err)
+			return true, err
+`,
+		new:   ``,
+		tests: "guard/pgxguard TestLookIsRefused",
+	},
+	{
 		name:  "look-before-a-plugin-counts",
 		loses: "With pgx and a plugin that chooses a schema before each INSERT, a row of another request is an alarm.",
 		file:  "internal/dbtx/prelude.go",

@@ -88,6 +88,9 @@ func (c *Conn) Flush() error {
 // which were sent with others.
 func (c *Conn) OnlyClaims() bool { return c.sent.Load() == c.prelude.claims }
 
+// Fail makes err the error by which the prelude has failed, if it has not yet.
+func (c *Conn) Fail(err error) { c.prelude.err = cmp.Or(c.prelude.err, err) }
+
 // Failed returns the error by which the prelude has failed, nil if it has not. That of a statement
 // which was sent with it is not one.
 func (c *Conn) Failed() error { return c.prelude.err }
