@@ -213,3 +213,21 @@ func TestLookIsRefused(t *testing.T) {
 	wantIs(t, s.Apply(bg, "order:1", guard.Insert(&order{No: "\x00"}), guard.For(selling("1"))), guard.ErrDuplicate)
 	s.wantEvents(0)
 }
+
+// TestPluginSpeaksOnce: a plugin that sends a statement before each one of GORM's sends it once.
+func TestPluginSpeaksOnce(t *testing.T) {
+	s, seen := newTracedShop(t)
+	sent := 0
+	before := func(db *gorm.DB) {
+		sent++
+		_ = db.AddError(db.Session(&gorm.Session{NewDB: true}).Exec("SET LOCAL app.a = 'x'").Error)
+	}
+	wantNil(t, s.db.Callback().Query().Before("gorm:query").Register("test:set", before))
+	wantNil(t, s.db.Callback().Create().Before("gorm:create").Register("test:set", before))
+	wantNil(t, s.apply(bg, "1"))
+	seen.all, sent = nil, 0
+	wantNil(t, s.apply(bg, "2"))
+	if sent != 4 { // two looks, a claim, an order
+		t.Errorf("sent %d times, want 4: %q", sent, seen.all)
+	}
+}

@@ -23,6 +23,7 @@ type database struct {
 	pooled     atomic.Bool  // a pooler gives its transactions to any session
 	until      atomic.Int64 // when the statements of preludes may be sent together again, in nanoseconds since 1970
 	apart      sync.Once    // they were sent one by one
+	spoken     atomic.Int64 // until when a plugin is taken for one that sends statements around queries
 	unjudged   sync.Map     // table name → true: an INSERT into it could not be judged
 }
 

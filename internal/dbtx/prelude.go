@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/belaygo/belay/internal/dbtx/dialect"
 	"github.com/belaygo/belay/internal/dbtx/pinned"
@@ -62,11 +63,22 @@ func (t *Tx) KeepApart(refused error) {
 }
 
 // Describes runs f, which has gorm build a query that is not sent. It reports whether that query is all
-// that a look sends: what a plugin sends around it may decide what it finds.
+// that a look sends: what a plugin sends around it may decide what it finds. If there is such a plugin,
+// it does not try for a while.
 func (t *Tx) Describes(f func() error) bool {
+	now := time.Now()
+	if now.UnixNano() < t.database.spoken.Load() {
+		return false
+	}
 	used, unsent := t.conn.Use(), t.unsent.Load()
-	err := f()
-	return err == nil && !t.conn.UsedSince(used) && t.unsent.Load() == unsent
+	if err := f(); err != nil {
+		return false
+	}
+	if t.conn.UsedSince(used) || t.unsent.Load() != unsent {
+		t.database.spoken.Store(now.Add(apart).UnixNano())
+		return false
+	}
+	return true
 }
 
 // DeferLook has a query wait. there gets whether it has found a row.

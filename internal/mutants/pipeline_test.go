@@ -62,9 +62,18 @@ var pipelineMutants = []mutant{
 		name:  "look-is-not-between-statements-of-a-plugin",
 		loses: "With pgx and a plugin that chooses a schema before each query, each repeat is an alarm.",
 		file:  "internal/dbtx/prelude.go",
-		old:   ` && !t.conn.UsedSince(used) && t.unsent.Load() == unsent`,
-		new:   ` && used+unsent >= 0`,
+		old:   `t.conn.UsedSince(used) || t.unsent.Load() != unsent`,
+		new:   `used+unsent < 0`,
 		tests: "guard/pgxguard TestPluginAroundQuery",
+	},
+	{
+		name:  "plugin-speaks-twice",
+		loses: "With pgx and a plugin that sends a statement before each query, an operation has more round trips than without pgxguard.",
+		file:  "internal/dbtx/prelude.go",
+		old: `		t.database.spoken.Store(now.Add(apart).UnixNano())
+`,
+		new:   ``,
+		tests: "guard/pgxguard TestPluginSpeaksOnce",
 	},
 	{
 		name:  "refused-look-is-the-claims",
