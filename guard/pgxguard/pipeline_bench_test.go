@@ -11,7 +11,6 @@ import (
 
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/guard/guardtest"
-	"github.com/belaygo/belay/guard/pgxguard"
 	"github.com/belaygo/belay/internal/dbtx/pipeline"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/once"
@@ -32,18 +31,19 @@ func BenchmarkPrelude(b *testing.B) {
 	serve := func(no string) error {
 		return g.Apply(ctx, no, guard.Insert(&order{No: no, Amount: 1}), guard.For(selling(no)))
 	}
-	defer pipeline.Register(pgxguard.PipelineOf)
+	of := pipeline.Register(nil)
+	b.Cleanup(func() { pipeline.Register(of) })
 	var n atomic.Int64
 	for _, way := range []struct {
 		name  string
 		of    func(driver.Conn) pipeline.Pipeline
 		serve func(no string) error
 	}{
-		{"gorm alone", pgxguard.PipelineOf, func(no string) error {
+		{"gorm alone", of, func(no string) error {
 			return db.Transaction(func(tx *gorm.DB) error { return tx.Create(&order{No: no, Amount: 1}).Error })
 		}},
-		{"by statements", func(driver.Conn) pipeline.Pipeline { return nil }, serve},
-		{"in one trip", pgxguard.PipelineOf, serve},
+		{"by statements", nil, serve},
+		{"in one trip", of, serve},
 	} {
 		for _, callers := range []int{1, 64} {
 			b.Run(fmt.Sprint(way.name, "/", callers), func(b *testing.B) {

@@ -47,7 +47,8 @@ func (t *Tx) Fail(err error) {
 // Options.Defers.
 func (t *Tx) Abandon() error {
 	err := t.conn.Failed()
-	if err == nil || errors.Is(err, pinned.ErrNoAnswer) || t.ctx.Err() != nil {
+	again := err != nil && !errors.Is(err, pinned.ErrNoAnswer) && t.ctx.Err() == nil
+	if !again {
 		return nil
 	}
 	t.Rollback()

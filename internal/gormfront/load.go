@@ -44,7 +44,7 @@ type unsent struct{}
 // Build implements clause.Expression.
 func (unsent) Build(b clause.Builder) {
 	if s, ok := b.(*gorm.Statement); ok {
-		s.DB.DryRun = true
+		s.DryRun = true
 	}
 }
 

@@ -33,10 +33,10 @@ type Pipeline interface {
 
 var registered atomic.Pointer[func(driver.Conn) Pipeline]
 
-// Register makes Of return what of returns. It returns what Of has called before, nil if there is none: what
-// wraps the connections of a driver calls that.
-func Register(of func(driver.Conn) Pipeline) (before func(driver.Conn) Pipeline) {
-	if old := registered.Swap(&of); old != nil {
+// Register makes Of return what f returns, or nil if f is nil. It returns what was registered before, for
+// one who wraps the connections of a driver.
+func Register(f func(driver.Conn) Pipeline) (before func(driver.Conn) Pipeline) {
+	if old := registered.Swap(&f); old != nil {
 		return *old
 	}
 	return nil
@@ -44,8 +44,8 @@ func Register(of func(driver.Conn) Pipeline) (before func(driver.Conn) Pipeline)
 
 // Of returns the pipeline of a driver's connection, nil if it has none.
 func Of(c driver.Conn) Pipeline {
-	if of := registered.Load(); of != nil {
-		return (*of)(c)
+	if f := registered.Load(); f != nil && *f != nil {
+		return (*f)(c)
 	}
 	return nil
 }

@@ -1,4 +1,0 @@
-package pgxguard
-
-// PipelineOf is how a connection becomes a pipeline.
-var PipelineOf = pipelineOf
