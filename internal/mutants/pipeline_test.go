@@ -116,7 +116,7 @@ var pipelineMutants = []mutant{
 		name:  "silent-database-is-asked-again",
 		loses: "With pgx callers wait for a database that hangs several times as long.",
 		file:  "internal/dbtx/prelude.go",
-		old:   `errors.Is(err, pinned.ErrNoAnswer) || `,
+		old:   `&& !errors.Is(err, pinned.ErrNoAnswer) `,
 		new:   ``,
 		tests: "guard/pgxguard TestNoAnswerToPrelude",
 	},
