@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/guard/internal/inside"
 	"github.com/belaygo/belay/internal/requestkey"
 	"github.com/belaygo/belay/internal/teststack"
 )
@@ -51,7 +52,7 @@ func TestReservationIsPassedOn(t *testing.T) {
 				})
 				g := e.through(time.Minute) // for a busy machine
 				k.Before.Store(true)
-				g.StepClock(time.Hour)
+				inside.Of(g).StepClock(time.Hour)
 				_, err := e.runBy(g, "a", 5)
 				stop()
 				k.Before.Store(false)

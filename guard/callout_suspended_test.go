@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/guard/internal/inside"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify"
@@ -42,7 +43,7 @@ func TestSuspendedHost(t *testing.T) {
 				// suspended runs the request, and suspends the host before a statement reaches the database.
 				suspended := func(id, statement string) {
 					t.Helper()
-					before, suspend := e.calls, sync.OnceFunc(func() { g.StepClock(tt.step) })
+					before, suspend := e.calls, sync.OnceFunc(func() { inside.Of(g).StepClock(tt.step) })
 					stop := k.Interrupt(func(packet []byte) {
 						if bytes.Contains(packet, []byte(statement)) {
 							suspend()
@@ -51,7 +52,7 @@ func TestSuspendedHost(t *testing.T) {
 					err := run(id)
 					stop()
 					suspend() // at the latest
-					g.StepClock(-tt.step)
+					inside.Of(g).StepClock(-tt.step)
 					if n := e.calls - before; n != tt.calls || errors.Is(err, guard.ErrPending) != (n == 0) {
 						t.Errorf("suspended at %q: %d calls, want %d: %v", statement, n, tt.calls, err)
 					}
@@ -82,8 +83,8 @@ func TestSuspendedInCall(t *testing.T) {
 		e.meantime = func(ctx context.Context) {
 			waits, stop := context.WithCancel(ctx)
 			defer stop()
-			e.StepClock(2 * time.Hour)
-			defer e.StepClock(-2 * time.Hour)
+			e.inside().StepClock(2 * time.Hour)
+			defer e.inside().StepClock(-2 * time.Hour)
 			wantIs(e.t, ctx.Err(), context.DeadlineExceeded)
 			testwait.Until(e.t, "whoever waits has noticed", func() bool { return waits.Err() != nil })
 		}
@@ -128,7 +129,7 @@ func TestSuspendedWithTheDeadline(t *testing.T) {
 	withCalls(t, func(e *paying) {
 		p := &pausing{Context: bg}
 		g, _ := e.noticing(p)
-		p.suspend = func() { g.StepClock(2 * time.Hour) }
+		p.suspend = func() { inside.Of(g).StepClock(2 * time.Hour) }
 		_, err := e.buy().Run(p, g, printed("a", "5"), 5)
 		if wantIs(e.t, err, guard.ErrPending); e.calls != 0 {
 			e.t.Errorf("%d calls, want none", e.calls)

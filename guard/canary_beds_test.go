@@ -20,14 +20,14 @@ func canaryAt(t *testing.T, p *teststack.Pair, params string) (*env, *testdb.Lin
 	t.Helper()
 	e, address := atOneAddress(t, p, params)
 	e.create(&Stock{ID: 1, Left: 1e6})
-	e.LookAgainAfter(2 * time.Second) // a look fails until the replica is back, and gives up after 30
+	e.inside().LookAgainAfter(2 * time.Second) // a look fails until the replica is back, and gives up after 30
 	return e, address
 }
 
 // nextLook serves requests until the database answers again, and waits for the look that follows.
 func (e *env) nextLook(id string) {
 	e.t.Helper()
-	_, before := e.Looks()
+	_, before := e.inside().Looks()
 	n := 0
 	testwait.Until(e.t, "the database answers again", func() bool {
 		n++

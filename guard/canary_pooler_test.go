@@ -28,7 +28,7 @@ func behindPgBouncer(t *testing.T) (e *env, bed *teststack.Bed, pooled *gorm.DB)
 	pooled = testdb.OpenPostgres(t, bed.DSNs(t, "BELAY_PGBOUNCER_DSN")[0]+"&default_query_exec_mode=simple_protocol")
 	e = &env{t: t, db: direct, Guard: guardtest.New(t, pooled)}
 	e.create(&Stock{ID: 1, Left: 1e6})
-	e.LookAgainAfter(lookAgain)
+	e.inside().LookAgainAfter(lookAgain)
 	return e, bed, pooled
 }
 
@@ -75,7 +75,7 @@ func TestPoolerCanary(t *testing.T) {
 		n++
 		return e.Do(bg, "stock:1", takeOne(1), guard.For(request(fmt.Sprint("pooler ", n)))) == nil
 	})
-	if looks, last := e.Looks(); looks || !last.IsZero() {
+	if looks, last := e.inside().Looks(); looks || !last.IsZero() {
 		t.Error("it has looked for lost commits, though the server is the same")
 	}
 

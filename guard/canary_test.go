@@ -11,6 +11,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/guard/internal/inside"
 	"github.com/belaygo/belay/internal/requestkey"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
@@ -26,7 +27,7 @@ func eachCanary(t *testing.T, f func(e *env)) {
 	t.Parallel()
 	eachServer(t, func(e *env) {
 		e.create(&Stock{ID: 1, Left: 1e6})
-		e.LookAgainAfter(lookAgain)
+		e.inside().LookAgainAfter(lookAgain)
 		f(e)
 	})
 }
@@ -52,7 +53,7 @@ func (e *env) lose(requests ...string) {
 // look serves one more request, and waits for the end of the look that follows.
 func (e *env) look(id string) {
 	e.t.Helper()
-	_, before := e.Looks()
+	_, before := e.inside().Looks()
 	wantNil(e.t, e.Do(bg, "stock:1", takeOne(1), guard.For(request(id))))
 	e.wantLook(before)
 }
@@ -60,7 +61,7 @@ func (e *env) look(id string) {
 func (e *env) wantLook(after time.Time) {
 	e.t.Helper()
 	testwait.Until(e.t, "it has looked for lost commits", func() bool {
-		looks, last := e.Looks()
+		looks, last := e.inside().Looks()
 		return !looks && last.After(after)
 	})
 }
@@ -94,14 +95,14 @@ func TestLostCommitsAreReported(t *testing.T) {
 			_, err := tx.ExecContext(ctx, "UPDATE stocks SET version = version + 1 WHERE id = 1")
 			return err
 		}, guard.For(request("sql"))))
-		e.FailOver()
+		e.inside().FailOver()
 		e.lose("0", "2", "once", "refused", "sql")
 		e.look("next")
 		ev := e.wantLost(5)
 		if ev.Lost.Server != "former" || ev.Lost.FirstAt.Before(began) || ev.Lost.LastAt.After(ev.CaughtAt) {
 			t.Errorf("lost = %+v", ev.Lost)
 		}
-		e.FailOver()
+		e.inside().FailOver()
 		e.look("again")
 		e.wantLost(5)
 	})
@@ -122,7 +123,7 @@ func TestLostCrew(t *testing.T) {
 			})
 		}
 		running.Wait()
-		e.FailOver()
+		e.inside().FailOver()
 		e.lose("0", "1", "2", "3", "4", "5", "6", "7")
 		e.look("next")
 		e.wantLost(callers)
@@ -135,7 +136,7 @@ func TestLostAndDoneAgain(t *testing.T) {
 		e.serve(0, 2)
 		e.lose("1")
 		wantNil(t, e.Peer(t, e.db).Do(bg, "stock:1", takeOne(1), guard.For(request("1"))))
-		e.FailOver()
+		e.inside().FailOver()
 		e.look("next")
 		e.wantLost(1)
 	})
@@ -146,15 +147,15 @@ func TestLostAndDoneAgain(t *testing.T) {
 func TestNothingIsLost(t *testing.T) {
 	eachCanary(t, func(e *env) {
 		e.serve(0, 3)
-		e.FailOver()
+		e.inside().FailOver()
 		e.look("next")
 		pool, err := e.DB.DB()
 		wantNil(t, err)
 		pool.SetMaxIdleConns(-1) // each operation has a connection of its own
 		e.serve(10, 15)
 		wantIs(t, e.Do(bg, "stock:1", e.never(), guard.For(request("1"))), guard.ErrDuplicate)
-		_, last := e.Looks()
-		e.FailOver()
+		_, last := e.inside().Looks()
+		e.inside().FailOver()
 		e.look("last")
 		e.wantLook(last)
 		e.wantNoEvent()
@@ -168,7 +169,7 @@ func TestDeletedByHand(t *testing.T) {
 		wantNil(t, e.db.Exec("DELETE FROM belay_once").Error)
 		e.serve(10, 13)
 		e.wantNoEvent()
-		e.FailOver()
+		e.inside().FailOver()
 		e.look("next")
 		e.wantLost(3)
 	})
@@ -179,8 +180,8 @@ func TestPurgedIsNotLost(t *testing.T) {
 	eachCanary(t, func(e *env) {
 		e.serve(0, 3)
 		e.lose("0", "1", "2")
-		e.Age(2 * time.Minute)
-		e.FailOver()
+		e.inside().Age(2 * time.Minute)
+		e.inside().FailOver()
 		e.look("next")
 		e.wantNoEvent()
 	})
@@ -196,8 +197,8 @@ func TestLostThoughOld(t *testing.T) {
 			"postgres": "UPDATE belay_once SET created_at = created_at - INTERVAL '3 minutes'",
 		}
 		wantNil(t, e.db.Exec(old[e.db.Name()]).Error)
-		e.Age(2 * time.Minute)
-		e.FailOver()
+		e.inside().Age(2 * time.Minute)
+		e.inside().FailOver()
 		e.look("next")
 		e.wantLost(2)
 	})
@@ -207,15 +208,15 @@ func TestLostThoughOld(t *testing.T) {
 func TestMissingForAMoment(t *testing.T) {
 	eachCanary(t, func(e *env) {
 		e.serve(0, 3)
-		e.LookAgainAfter(3 * time.Second)
+		e.inside().LookAgainAfter(3 * time.Second)
 		wantNil(t, e.db.Exec("CREATE TABLE late AS SELECT * FROM belay_once").Error)
 		defer func() { wantNil(t, e.db.Exec("DROP TABLE late").Error) }()
 		e.serve(3, 4)
 		e.lose("0", "1", "2")
-		e.FailOver()
-		_, before := e.Looks()
+		e.inside().FailOver()
+		_, before := e.inside().Looks()
 		wantNil(t, e.Do(bg, "stock:1", takeOne(1)))
-		testwait.Until(t, "it has found the one that is there", func() bool { return e.Found() == 1 })
+		testwait.Until(t, "it has found the one that is there", func() bool { return e.inside().Found() == 1 })
 		wantNil(t, e.db.Exec("INSERT INTO belay_once SELECT * FROM late").Error)
 		e.wantLook(before)
 		e.wantNoEvent()
@@ -228,12 +229,12 @@ func TestLookFails(t *testing.T) {
 		e.serve(0, 3)
 		e.lose("0")
 		wantNil(t, e.db.Exec("ALTER TABLE belay_once RENAME TO hidden").Error)
-		e.FailOver()
-		_, before := e.Looks()
+		e.inside().FailOver()
+		_, before := e.inside().Looks()
 		wantNil(t, e.Do(bg, "stock:1", takeOne(1)))
 		var first time.Time
-		testwait.Until(t, "it looks in vain", func() bool { _, first = e.Looks(); return first.After(before) })
-		testwait.Until(t, "it looks again", func() bool { _, last := e.Looks(); return last.After(first) })
+		testwait.Until(t, "it looks in vain", func() bool { _, first = e.inside().Looks(); return first.After(before) })
+		testwait.Until(t, "it looks again", func() bool { _, last := e.inside().Looks(); return last.After(first) })
 		wantNil(t, e.db.Exec("ALTER TABLE hidden RENAME TO belay_once").Error)
 		e.wantLook(before)
 		e.wantLost(1)
@@ -243,13 +244,13 @@ func TestLookFails(t *testing.T) {
 // TestCloseEndsTheLook: Close does not wait for the second look.
 func TestCloseEndsTheLook(t *testing.T) {
 	eachCanary(t, func(e *env) {
-		e.LookAgainAfter(time.Hour)
+		e.inside().LookAgainAfter(time.Hour)
 		e.serve(0, 3)
 		e.lose("0")
-		e.FailOver()
-		_, before := e.Looks()
+		e.inside().FailOver()
+		_, before := e.inside().Looks()
 		wantNil(t, e.Do(bg, "stock:1", takeOne(1)))
-		testwait.Until(t, "it looks", func() bool { _, last := e.Looks(); return last.After(before) })
+		testwait.Until(t, "it looks", func() bool { _, last := e.inside().Looks(); return last.After(before) })
 		ctx, cancel := context.WithTimeout(bg, 30*time.Second)
 		defer cancel()
 		wantNil(t, e.Close(ctx))
@@ -272,10 +273,10 @@ func TestLookPanics(t *testing.T) {
 		})})
 		wantNil(t, err)
 		defer func() { wantNil(t, g.Close(bg)) }()
-		g.LookAgainAfter(lookAgain)
+		inside.Of(g).LookAgainAfter(lookAgain)
 		wantNil(t, g.Do(bg, "stock:1", takeOne(1), guard.For(request("0"))))
 		e.lose("0")
-		g.FailOver()
+		inside.Of(g).FailOver()
 		wantNil(t, g.Do(bg, "stock:1", takeOne(1)))
 		if ev := <-published; ev.Verdict != notify.VerdictCommitLost {
 			t.Errorf("event = %+v", ev)
@@ -292,14 +293,14 @@ func TestOnlyRequestsAreKept(t *testing.T) {
 		wantNil(t, e.Do(bg, "stock:1", takeOne(1)))
 		wantIs(t, e.Do(bg, "stock:1", func(context.Context, *gorm.DB) error { return context.Canceled }, guard.For(request("1"))), context.Canceled)
 		want := 0
-		if n := e.Kept(); n != want {
+		if n := e.inside().Kept(); n != want {
 			t.Errorf("%d claims are kept, want none", n)
 		}
 		e.serve(1, 2)
 		if e.db.Name() != "sqlite" {
 			want = 1
 		}
-		if n := e.Kept(); n != want {
+		if n := e.inside().Kept(); n != want {
 			t.Errorf("%d claims are kept, want %d", n, want)
 		}
 	})

@@ -27,7 +27,7 @@ func TestCombineAnswersAll(t *testing.T) {
 		e.create(&Stock{ID: 1, Left: callers * rounds})
 		var answered atomic.Int64
 		for i := range rounds {
-			e.TurnLimit(time.Duration(i) * 10 * time.Microsecond)
+			e.inside().TurnLimit(time.Duration(i) * 10 * time.Microsecond)
 			for range callers {
 				go func() {
 					defer answered.Add(1)
@@ -106,7 +106,7 @@ func TestCombineHangingLeader(t *testing.T) {
 		callers := takers(4)
 		callers[2].ctx = ctx
 		callers[0].change = func(s *Stock) error {
-			testwait.Until(e.t, "the others queue again", func() bool { return e.Queued("sku:1") == 2 })
+			testwait.Until(e.t, "the others queue again", func() bool { return e.inside().Queued("sku:1") == 2 })
 			cancel()
 			testwait.Until(e.t, "the impatient one has its answer", callers[2].answered.Load)
 			return take(s)

@@ -97,7 +97,7 @@ func TestCombineGeneratedColumn(t *testing.T) {
 // combineSeats makes changes of the seat 1 in a crew.
 func combineSeats(e *env, changes ...func(*Seat) error) {
 	e.t.Helper()
-	e.NoTurnLimit()
+	e.inside().NoTurnLimit()
 	var all sync.WaitGroup
 	wantNil(e.t, e.Do(bg, "sku:1", func(context.Context, *gorm.DB) error {
 		for i, change := range changes {
@@ -107,7 +107,7 @@ func combineSeats(e *env, changes ...func(*Seat) error) {
 					e.t.Error(err)
 				}
 			})
-			testwait.Until(e.t, "the caller queues", func() bool { return e.Lines() == 1 && e.Queued("sku:1") == i })
+			testwait.Until(e.t, "the caller queues", func() bool { return e.inside().Lines() == 1 && e.inside().Queued("sku:1") == i })
 		}
 		return nil
 	}))
@@ -140,7 +140,7 @@ func TestCombineKnowsRowsByTheirKeys(t *testing.T) {
 						e.t.Error(err)
 					}
 				})
-				testwait.Until(e.t, "the caller queues", func() bool { return e.Lines() == 1 && e.Queued("sku:1") == i })
+				testwait.Until(e.t, "the caller queues", func() bool { return e.inside().Lines() == 1 && e.inside().Queued("sku:1") == i })
 			}
 			return nil
 		}))
@@ -169,7 +169,7 @@ func TestCombineSoftDelete(t *testing.T) {
 		wantNil(e.t, e.db.AutoMigrate(&Desk{}))
 		for at := range 3 {
 			e.create(&Desk{ID: int64(at + 1), Left: 9})
-			e.NoTurnLimit()
+			e.inside().NoTurnLimit()
 			answers := make([]error, 3)
 			var all sync.WaitGroup
 			wantNil(e.t, e.Do(bg, "sku:1", func(context.Context, *gorm.DB) error {
@@ -185,7 +185,7 @@ func TestCombineSoftDelete(t *testing.T) {
 							return nil
 						}), guard.Wait(time.Minute), guard.Combine())
 					})
-					testwait.Until(e.t, "the caller queues", func() bool { return e.Lines() == 1 && e.Queued("sku:1") == i })
+					testwait.Until(e.t, "the caller queues", func() bool { return e.inside().Lines() == 1 && e.inside().Queued("sku:1") == i })
 				}
 				return nil
 			}))

@@ -14,6 +14,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/guard/internal/inside"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/notify"
@@ -82,7 +83,7 @@ func TestCombineCountsEachCallOnce(t *testing.T) {
 			return nil
 		}, map[string]int{"alone": 4}},
 		"a slow change": {func(e *env, all []*caller) func() {
-			e.TurnLimit(500 * time.Millisecond)
+			e.inside().TurnLimit(500 * time.Millisecond)
 			all[3].change = func(s *Stock) error {
 				testwait.Until(e.t, "the others are done", func() bool { return e.stock(1).Left < 100 })
 				return take(s)
@@ -94,14 +95,14 @@ func TestCombineCountsEachCallOnce(t *testing.T) {
 			all[2].ctx = ctx
 			return func() {
 				cancel()
-				testwait.Until(e.t, "the caller has left", func() bool { return e.Queued("sku:1") == 2 })
+				testwait.Until(e.t, "the caller has left", func() bool { return e.inside().Queued("sku:1") == 2 })
 			}
 		}, map[string]int{"shared": 3, "none": 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := onSQLite(t)
 			e.create(&Stock{ID: 1, Left: 100})
-			e.NoTurnLimit()
+			e.inside().NoTurnLimit()
 			callers := takers(4)
 			e.gather(c.spoil(e, callers), callers)
 			e.wantCombined(c.want)
@@ -231,7 +232,7 @@ func TestCombineWithALease(t *testing.T) {
 				e.t.Error(err)
 			}
 		})
-		testwait.Until(e.t, "the other leads", func() bool { return g.Lines() == 1 })
+		testwait.Until(e.t, "the other leads", func() bool { return inside.Of(g).Lines() == 1 })
 		wantNil(e.t, g.Apply(lease.Context(), "sku:1", guard.Update(&Stock{ID: 1}, take), guard.Wait(1<<40), guard.Combine()))
 		wantNil(e.t, lease.Release(bg))
 		others.Wait()
@@ -301,11 +302,11 @@ func TestCombineObservesALineAgain(t *testing.T) {
 		made := 0
 		callers[0].change = func(s *Stock) error {
 			if made++; made == 2 { // the other one leads
-				testwait.Until(e.t, "the other one is given back", func() bool { return e.Lines() == 1 })
+				testwait.Until(e.t, "the other one is given back", func() bool { return e.inside().Lines() == 1 })
 			}
 			return take(s)
 		}
-		e.TurnLimit(500 * time.Millisecond)
+		e.inside().TurnLimit(500 * time.Millisecond)
 		e.gather(nil, callers)
 		e.wantShared(8, 2, callers...)
 		want := map[string]int{

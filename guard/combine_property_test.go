@@ -19,6 +19,7 @@ import (
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/guard/guardtest"
+	"github.com/belaygo/belay/guard/internal/inside"
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/once"
 )
@@ -53,7 +54,7 @@ func TestCombineIsLikeOneByOne(t *testing.T) {
 		wantNil(t, err)
 	}
 	crew, single := newWorld(t), newWorld(t)
-	crew.g.NoTurnLimit()
+	inside.Of(crew.g.Guard).NoTurnLimit()
 	for seed := range uint64(n) {
 		p := newPlan(rand.New(rand.NewPCG(seed, 0)))
 		crew.reset(p)
@@ -364,7 +365,7 @@ func (w *world) together(p plan) []answer {
 				ctx = ended
 			}
 			all.Go(func() { got[i] = w.goes(ctx, c, guard.Combine()) })
-			for w.g.Lines() == 0 || w.g.Queued("sku") != i {
+			for inside.Of(w.g.Guard).Lines() == 0 || inside.Of(w.g.Guard).Queued("sku") != i {
 				runtime.Gosched()
 			}
 		}
@@ -372,7 +373,7 @@ func (w *world) together(p plan) []answer {
 		return nil
 	}))
 	all.Wait()
-	if n := w.g.Lines(); n != 0 {
+	if n := inside.Of(w.g.Guard).Lines(); n != 0 {
 		w.t.Errorf("%d lines are left", n)
 	}
 	return got

@@ -60,7 +60,7 @@ func (b *buyer) sale() guard.Change {
 // sell has buyers buy in one transaction, in their order.
 func (e *env) sell(all ...*buyer) {
 	e.t.Helper()
-	e.NoTurnLimit()
+	e.inside().NoTurnLimit()
 	var waits sync.WaitGroup
 	wantNil(e.t, e.Do(bg, "sku:1", func(context.Context, *gorm.DB) error {
 		for i, b := range all {
@@ -76,7 +76,7 @@ func (e *env) sell(all ...*buyer) {
 				}()
 				b.err = e.Apply(bg, "sku:1", sale, opts...)
 			})
-			testwait.Until(e.t, "the buyer queues", func() bool { return e.Lines() == 1 && e.Queued("sku:1") == i })
+			testwait.Until(e.t, "the buyer queues", func() bool { return e.inside().Lines() == 1 && e.inside().Queued("sku:1") == i })
 		}
 		return nil
 	}))
@@ -456,7 +456,7 @@ func (e *env) trigger() {
 func TestCombineSaleOrders(t *testing.T) {
 	each(t, func(e *env) {
 		e.create(&Stock{ID: 1, Left: 100})
-		e.NoTurnLimit()
+		e.inside().NoTurnLimit()
 		var all sync.WaitGroup
 		var failed atomic.Int64
 		wantNil(e.t, e.Do(bg, "sku:1", func(context.Context, *gorm.DB) error {
@@ -471,7 +471,7 @@ func TestCombineSaleOrders(t *testing.T) {
 						failed.Add(1)
 					}
 				})
-				testwait.Until(e.t, "the buyer queues", func() bool { return e.Lines() == 1 && e.Queued("sku:1") == i })
+				testwait.Until(e.t, "the buyer queues", func() bool { return e.inside().Lines() == 1 && e.inside().Queued("sku:1") == i })
 			}
 			return nil
 		}))

@@ -12,6 +12,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/guard/internal/inside"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
 )
@@ -38,7 +39,7 @@ func TestCombineHoldsNobodyAtASilentDatabase(t *testing.T) {
 				g, err := guard.New(e.db, locker, guard.Config{Service: "shop", Publisher: &e.Events, EndTimeout: 2 * time.Second})
 				wantNil(e.t, err)
 				defer func() { wantNil(e.t, errors.Join(g.Close(bg), locker.Close(bg))) }()
-				g.NoTurnLimit()
+				inside.Of(g).NoTurnLimit()
 				e.create(&Stock{ID: 1, Left: 9})
 				wantNil(e.t, g.Apply(bg, "sku:1", sale("first", false)()))
 				answerAgain := e.silence(tt.table)
@@ -53,7 +54,7 @@ func TestCombineHoldsNobodyAtASilentDatabase(t *testing.T) {
 							defer close(answer)
 							b.err = g.Apply(ctx, "sku:1", change, guard.Wait(time.Minute), guard.Combine())
 						}()
-						testwait.Until(e.t, "the buyer queues", func() bool { return g.Lines() == 1 && g.Queued("sku:1") == i })
+						testwait.Until(e.t, "the buyer queues", func() bool { return inside.Of(g).Lines() == 1 && inside.Of(g).Queued("sku:1") == i })
 					}
 					return nil
 				}))

@@ -34,7 +34,7 @@ type caller struct {
 // behind an operation that has the key. It returns when all have an answer.
 func (e *env) crew(callers ...*caller) {
 	e.t.Helper()
-	e.NoTurnLimit()
+	e.inside().NoTurnLimit()
 	e.crewWithin(callers...)
 }
 
@@ -48,7 +48,7 @@ func (e *env) crewWithin(callers ...*caller) {
 // crewOf is crew, and calls ready when all have gathered.
 func (e *env) crewOf(ready func(), callers ...*caller) {
 	e.t.Helper()
-	e.NoTurnLimit()
+	e.inside().NoTurnLimit()
 	e.gather(ready, callers)
 }
 
@@ -63,7 +63,7 @@ func (e *env) gather(ready func(), callers []*caller) {
 				defer func() { _ = recover() }()
 				c.err = e.Apply(cmp.Or(c.ctx, bg), "sku:1", guard.Update(&c.row, c.change), guard.Wait(time.Minute), guard.Combine())
 			})
-			testwait.Until(e.t, "the caller queues", func() bool { return e.Lines() == 1 && e.Queued("sku:1") == i })
+			testwait.Until(e.t, "the caller queues", func() bool { return e.inside().Lines() == 1 && e.inside().Queued("sku:1") == i })
 		}
 		if ready != nil {
 			ready()
@@ -71,7 +71,7 @@ func (e *env) gather(ready func(), callers []*caller) {
 		return nil
 	}))
 	all.Wait()
-	if n := e.Lines(); n != 0 {
+	if n := e.inside().Lines(); n != 0 {
 		e.t.Errorf("%d lines are left", n)
 	}
 	for i, c := range callers {
@@ -220,13 +220,13 @@ func TestCombineLeavesASlowCallerBehind(t *testing.T) {
 func TestCombineSlowKey(t *testing.T) {
 	e := onSQLite(t)
 	e.create(&Stock{ID: 1, Left: 100})
-	e.TurnLimit(time.Millisecond)
+	e.inside().TurnLimit(time.Millisecond)
 	changes := 0
 	callers := takers(4)
 	for _, c := range callers {
 		c.change = func(s *Stock) error {
 			if changes++; changes < len(callers) {
-				testwait.Until(e.t, "the others are given back", func() bool { return e.Lines() == 1 })
+				testwait.Until(e.t, "the others are given back", func() bool { return e.inside().Lines() == 1 })
 			}
 			return take(s)
 		}

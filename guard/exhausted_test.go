@@ -19,7 +19,7 @@ import (
 // back, and wait returns when they are done.
 func (e *env) exhaust() (free, wait func()) {
 	e.t.Helper()
-	e.PassAfter(time.Hour)
+	e.inside().PassAfter(time.Hour)
 	pool, err := e.DB.DB()
 	wantNil(e.t, err)
 	pool.SetMaxOpenConns(1)
@@ -33,14 +33,14 @@ func (e *env) exhaust() (free, wait func()) {
 			}
 		})
 	}
-	testwait.Until(e.t, "two wait for a connection", func() bool { return e.Begins() == 2 })
+	testwait.Until(e.t, "two wait for a connection", func() bool { return e.inside().Begins() == 2 })
 	return func() { wantNil(e.t, taken.Close()) }, waiting.Wait
 }
 
 // awaitQueued waits until so many operations wait for the pool before their locks.
 func (e *env) awaitQueued(n int) {
 	e.t.Helper()
-	testwait.Until(e.t, "they wait for the pool", func() bool { return e.AtGate() == n })
+	testwait.Until(e.t, "they wait for the pool", func() bool { return e.inside().AtGate() == n })
 }
 
 // TestExhaustedPoolHoldsNoKey: while no connection is to be had, an operation leaves its key to others.
@@ -64,7 +64,7 @@ func TestExhaustedPoolHoldsNoKey(t *testing.T) {
 func TestGateLetsPass(t *testing.T) {
 	t.Parallel()
 	each(t, func(e *env) {
-		e.KeepPlaces(time.Hour)
+		e.inside().KeepPlaces(time.Hour)
 		free, wait := e.exhaust()
 		defer wait()
 		ctx, cancel := context.WithCancel(bg)
@@ -84,7 +84,7 @@ func TestGateLetsPass(t *testing.T) {
 		}()
 		e.awaitQueued(callers + 1)
 		free()
-		testwait.Until(t, "the last one has passed", func() bool { return e.AtGate() == 0 })
+		testwait.Until(t, "the last one has passed", func() bool { return e.inside().AtGate() == 0 })
 		refused.Wait()
 		<-begun
 		close(end)
@@ -123,11 +123,11 @@ func TestHolderDoesNotWait(t *testing.T) {
 	t.Parallel()
 	each(t, func(e *env) {
 		free, wait := e.exhaust()
-		lease, err := e.Acquire(bg, "k")
+		lease, err := e.inside().Acquire(bg, "k")
 		wantNil(t, err)
 		done := make(chan error, 1)
 		go func() { done <- e.Apply(lease.Context(), "k", guard.Insert(&Order{No: "k"})) }()
-		testwait.Until(t, "it begins", func() bool { return e.Begins() == 3 })
+		testwait.Until(t, "it begins", func() bool { return e.inside().Begins() == 3 })
 		free()
 		wait()
 		wantNil(t, errors.Join(<-done, lease.Release(bg)))

@@ -18,6 +18,7 @@ import (
 
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/guard/guardtest"
+	"github.com/belaygo/belay/guard/internal/inside"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/notify"
@@ -143,7 +144,7 @@ func newCrashed(t *testing.T, bed *teststack.Bed, wait string) *crashed {
 		} else {
 			c.nodes = append(c.nodes, first.Peer(t, openCrashing(t, dsn)))
 		}
-		c.nodes[i].LookAgainAfter(time.Second)
+		inside.Of(c.nodes[i]).LookAgainAfter(time.Second)
 	}
 	return c
 }
@@ -356,7 +357,7 @@ func (c *crashed) lost(wanted bool) (events, commits int) {
 	c.t.Helper()
 	testwait.Until(c.t, "the canaries have looked", func() bool {
 		for _, g := range c.nodes {
-			if looks, _ := g.Looks(); looks {
+			if looks, _ := inside.Of(g).Looks(); looks {
 				return false
 			}
 		}

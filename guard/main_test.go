@@ -12,6 +12,7 @@ import (
 
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/guard/guardtest"
+	"github.com/belaygo/belay/guard/internal/inside"
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/notify"
@@ -52,6 +53,9 @@ type env struct {
 	db   *gorm.DB
 	open func(...gorm.Option) *gorm.DB
 }
+
+// inside shows the Guard.
+func (e *env) inside() inside.View { return inside.Of(e.Guard.Guard) }
 
 // each runs f on every database.
 func each(t *testing.T, f func(e *env), opts ...gorm.Option) {

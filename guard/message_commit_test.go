@@ -98,7 +98,7 @@ func TestSentAlready(t *testing.T) {
 func TestCombineSends(t *testing.T) {
 	each(t, func(e *env) {
 		e.create(&Stock{ID: 1, Left: 4})
-		e.NoTurnLimit()
+		e.inside().NoTurnLimit()
 		saves := 0
 		wantNil(t, e.Guard.DB.Callback().Update().Before("gorm:update").Register("test:saves", func(*gorm.DB) { saves++ }))
 		errs := make([]error, 6)
@@ -118,7 +118,7 @@ func TestCombineSends(t *testing.T) {
 				all.Go(func() {
 					errs[i] = e.Apply(bg, "sku:1", change, guard.Wait(time.Minute), guard.Combine(), guard.For(request(fmt.Sprint(i))))
 				})
-				testwait.Until(e.t, "the caller queues", func() bool { return e.Lines() == 1 && e.Queued("sku:1") == i })
+				testwait.Until(e.t, "the caller queues", func() bool { return e.inside().Lines() == 1 && e.inside().Queued("sku:1") == i })
 			}
 			return nil
 		}))

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/guard/internal/inside"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
 	"github.com/belaygo/belay/lock/memlock"
@@ -104,7 +105,7 @@ func TestAllUndecidedAreReported(t *testing.T) {
 		g, closes := e.looking(guard.Config{Publisher: &e.Events})
 		defer closes()
 		for range 3 {
-			wantNil(e.t, g.LookForUndecided())
+			wantNil(e.t, inside.Of(g).LookForUndecided())
 		}
 		if n := len(e.Events.All()); n != many {
 			e.t.Errorf("%d events, want %d", n, many)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/guard/guardtest"
+	"github.com/belaygo/belay/guard/internal/inside"
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
@@ -150,7 +151,7 @@ func TestCombinedInsertThatUpserts(t *testing.T) {
 	wantNil(t, db.Callback().Create().Before("gorm:create").Register("upsert", func(db *gorm.DB) {
 		db.Statement.AddClause(clause.OnConflict{DoNothing: true})
 	}))
-	g.NoTurnLimit()
+	inside.Of(g.Guard).NoTurnLimit()
 	var all sync.WaitGroup
 	wantNil(t, g.Do(bg, "labels", func(context.Context, *gorm.DB) error {
 		for i := range 2 {
@@ -160,7 +161,7 @@ func TestCombinedInsertThatUpserts(t *testing.T) {
 					t.Error("an Insert that no repeat fails is made")
 				}
 			})
-			testwait.Until(t, "the caller queues", func() bool { return g.Lines() == 1 && g.Queued("labels") == i })
+			testwait.Until(t, "the caller queues", func() bool { return inside.Of(g.Guard).Lines() == 1 && inside.Of(g.Guard).Queued("labels") == i })
 		}
 		return nil
 	}))

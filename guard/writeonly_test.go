@@ -72,7 +72,7 @@ func TestCombineKeepsWhatIsNotRead(t *testing.T) {
 	each(t, func(e *env) {
 		wantNil(e.t, e.db.AutoMigrate(&Login{}))
 		e.create(&Login{ID: 1, Hash: "old", Left: 9})
-		e.NoTurnLimit()
+		e.inside().NoTurnLimit()
 		changes := []func(*Login) error{
 			func(l *Login) error { l.Hash = "new"; return nil },
 			func(l *Login) error { l.Left--; return nil },
