@@ -26,7 +26,7 @@ site: ## guard-monitor's pages about the demo as files in site, for any web serv
 	"$$dir/demo" -record "$$dir/run.db" | tail -1; "$$dir/guard-monitor" export -db "$$dir/run.db" site
 
 .PHONY: test
-test: ## vet and all tests against real servers, which it starts and stops; a part: ON=galera PKG=./guard RUN=TestDo, N=20 times beside busy loops
+test: ## vet and all tests against real servers, which it starts and stops; a part: ON=galera PKG=./guard/promises RUN=TestDo, N=20 times beside busy loops
 	@ON='$(ON)' PKG='$(PKG)' RUN='$(RUN)' N='$(N)' scripts/part
 
 .PHONY: test-all
@@ -50,9 +50,9 @@ nightly: ## make test-all, and the long forms: the searches, 10 minutes of chaos
 	@$(MAKE) --no-print-directory model
 	@PKG=./internal/model scripts/part
 	@BELAY_SIMDB=10000 ON=postgres PKG=./internal/sim/simdb RUN=TestAsRealServers scripts/part
-	@BELAY_SQL_ORACLE=40000 ON=postgres PKG=./guard RUN=TestSQLOracle scripts/part
-	@BELAY_MEET=15 ON=postgres PKG=./guard RUN='TestMeet$$' scripts/part
-	@BELAY_CREWS=5000 PKG=./guard RUN=TestCombineIsLikeOneByOne scripts/part
+	@BELAY_SQL_ORACLE=40000 ON=postgres PKG=./guard/promises RUN=TestSQLOracle scripts/part
+	@BELAY_MEET=15 ON=postgres PKG=./guard/promises RUN='TestMeet$$' scripts/part
+	@BELAY_CREWS=5000 PKG=./guard/promises RUN=TestCombineIsLikeOneByOne scripts/part
 	@$(MAKE) --no-print-directory sim SIM=10m
 	@$(MAKE) --no-print-directory failpoints
 	@$(MAKE) --no-print-directory mutants
