@@ -7,7 +7,7 @@ var callMutants = []mutant{
 		file:  "internal/pending/pending.go",
 		old:   `lease_ms = " + now + " + ?, until_ms`,
 		new:   `lease_ms = " + now + " + 0 * ?, until_ms`,
-		tests: "guard TestLeaseExcludes",
+		tests: "guard/promises TestLeaseExcludes",
 	},
 	{
 		name:  "call-settled-behind-the-look",
@@ -15,7 +15,7 @@ var callMutants = []mutant{
 		file:  "guard/callout_reserve.go",
 		old:   `	return o.vacant(t.Context(), "belay_once", r.row)`,
 		new:   `	return nil`,
-		tests: "guard TestClaimIsSeenBehindTheRow",
+		tests: "guard/promises TestClaimIsSeenBehindTheRow",
 	},
 	{
 		name:  "call-settled-by-any-attempt",
@@ -23,7 +23,7 @@ var callMutants = []mutant{
 		file:  "internal/pending/pending.go",
 		old:   `DELETE FROM belay_pending WHERE request = ? AND attempt = ?`,
 		new:   `DELETE FROM belay_pending WHERE request = ? AND (attempt = ? OR 1 = 1)`,
-		tests: "guard TestOvertakenCallSettlesNothing",
+		tests: "guard/promises TestOvertakenCallSettlesNothing",
 	},
 	{
 		name:  "call-behind-until",
@@ -31,7 +31,7 @@ var callMutants = []mutant{
 		file:  "guard/callout_look.go",
 		old:   `	case s.Until <= 0:`,
 		new:   `	case s.Until <= 0 && s.Lease > 0:`,
-		tests: "guard TestUndecided",
+		tests: "guard/promises TestUndecided",
 	},
 	{
 		name:  "call-result-not-stored",
@@ -39,7 +39,7 @@ var callMutants = []mutant{
 		file:  "guard/callout_run.go",
 		old:   `		err = pending.Store(ctx, o.db, o.sum, o.attempt, *o.result)`,
 		new:   `		err = ctx.Err()`,
-		tests: "guard TestResultIsStored",
+		tests: "guard/promises TestResultIsStored",
 	},
 	{
 		name:  "call-result-of-an-outage",
@@ -47,7 +47,7 @@ var callMutants = []mutant{
 		file:  "guard/callout_run.go",
 		old:   `n >= stores && wait.Sleep(ctx, storePause, nil) != nil {`,
 		new:   `n >= stores && wait.Err(ctx) == nil {`,
-		tests: "guard TestResultAwaitsTheDatabase",
+		tests: "guard/promises TestResultAwaitsTheDatabase",
 	},
 	{
 		name:  "call-result-on-a-lagging-node",
@@ -55,7 +55,7 @@ var callMutants = []mutant{
 		file:  "guard/callout_run.go",
 		old:   `			err = o.taken(ctx, err)`,
 		new:   `			err = nil`,
-		tests: "guard TestResultOnALaggingNode",
+		tests: "guard/promises TestResultOnALaggingNode",
 	},
 	{
 		name:  "call-overtaken-on-a-lagging-node",
@@ -63,7 +63,7 @@ var callMutants = []mutant{
 		file:  "guard/callout_run.go",
 		old:   `	if errors.Is(err, pending.ErrTaken) && errors.Is(o.taken(ctx, err), pending.ErrTaken) {`,
 		new:   `	if errors.Is(err, pending.ErrTaken) && o.stored {`,
-		tests: "guard TestResultOnALaggingNode",
+		tests: "guard/promises TestResultOnALaggingNode",
 	},
 	{
 		name:  "call-taken-over-by-all",
@@ -71,7 +71,7 @@ var callMutants = []mutant{
 		file:  "guard/callout_look.go",
 		old:   `	case errors.Is(err, pending.ErrTaken):`,
 		new:   `	case errors.Is(err, pending.ErrTaken) && s.Tries < 0:`,
-		tests: "guard TestOneTakesOver",
+		tests: "guard/promises TestOneTakesOver",
 	},
 	{
 		name:  "call-before-the-commit-is-known",
@@ -85,7 +85,7 @@ var callMutants = []mutant{
 		return nil, err
 	}
 	o.attempt`,
-		tests: "guard TestCommitOfReservationWithoutAnswer",
+		tests: "guard/promises TestCommitOfReservationWithoutAnswer",
 	},
 	{
 		name:  "call-with-another-content",
@@ -93,7 +93,7 @@ var callMutants = []mutant{
 		file:  "guard/callout_look.go",
 		old:   `	case o.request.Print.Differs(s.Print):`,
 		new:   `	case len(s.Print) == 0:`,
-		tests: "guard TestCallIsRepeated",
+		tests: "guard/promises TestCallIsRepeated",
 	},
 	{
 		name:  "call-with-a-print-of-another-version",
@@ -101,7 +101,7 @@ var callMutants = []mutant{
 		file:  "guard/callout_look.go",
 		old:   `	case o.request.Print.Differs(s.Print):`,
 		new:   `	case string(s.Print) != string(o.request.Print.Bytes()):`,
-		tests: "guard TestPrintOfAnotherVersion",
+		tests: "guard/promises TestPrintOfAnotherVersion",
 	},
 	{
 		name:  "call-refused-by-a-timeout",
@@ -109,7 +109,7 @@ var callMutants = []mutant{
 		file:  "guard/callout.go",
 		old:   `v, err = refusedAs[Out](refusal); ctx.Err() != nil {`,
 		new:   `v, err = refusedAs[Out](refusal); false {`,
-		tests: "guard TestTimeoutIsNoRefusal",
+		tests: "guard/promises TestTimeoutIsNoRefusal",
 	},
 	{
 		name:  "call-loss-told-by-its-transaction",
@@ -117,7 +117,7 @@ var callMutants = []mutant{
 		file:  "guard/finish.go",
 		old:   `	if r.outer.has(r.keys.find(l.key)) {`,
 		new:   `	if r.outer.has(r.keys.find(l.key)) && r.count < 0 {`,
-		tests: "guard TestLossOfAPendingCallIsOneEvent",
+		tests: "guard/promises TestLossOfAPendingCallIsOneEvent",
 	},
 	{
 		name:  "call-loss-rolled-back",
@@ -125,7 +125,7 @@ var callMutants = []mutant{
 		file:  "guard/callout_run.go",
 		old:   `	if settled = err == nil; settled {`,
 		new:   `	if settled = err == nil; settled && o.result == nil {`,
-		tests: "guard TestLossInCallIsOneEvent",
+		tests: "guard/promises TestLossInCallIsOneEvent",
 	},
 	{
 		name:  "call-keeps-its-place",
@@ -133,7 +133,7 @@ var callMutants = []mutant{
 		file:  "guard/holding.go",
 		old:   `	h.run.keys.uncounted = true`,
 		new:   `	h.run.keys.uncounted = false`,
-		tests: "guard TestCallLeavesThePlaces",
+		tests: "guard/promises TestCallLeavesThePlaces",
 	},
 	{
 		name:  "call-settled-under-an-ended-outage",
@@ -141,7 +141,7 @@ var callMutants = []mutant{
 		file:  "guard/callout_run.go",
 		old:   `		if keys.returned() {`,
 		new:   `		if keys.returned() && o.attempt == 0 {`,
-		tests: "guard TestLockIsBackBehindTheCall",
+		tests: "guard/promises TestLockIsBackBehindTheCall",
 	},
 	{
 		name:  "undecided-call-that-nobody-repeats",
@@ -149,7 +149,7 @@ var callMutants = []mutant{
 		file:  "guard/undecided.go",
 		old:   `	if r.cfg.Calls && running.enter() {`,
 		new:   `	if r.cfg.Calls && r.cfg.EndTimeout < 0 && running.enter() {`,
-		tests: "guard TestUndecidedIsFound",
+		tests: "guard/promises TestUndecidedIsFound",
 	},
 	{
 		name:  "call-kept-pending",
@@ -181,7 +181,7 @@ var callMutants = []mutant{
 		file:  "internal/elapsed/elapsed.go",
 		old:   `	return max(now.Sub(t), wall)`,
 		new:   `	return max(now.Sub(t), min(wall, 0))`,
-		tests: "guard TestSuspendedHost",
+		tests: "guard/promises TestSuspendedHost",
 	},
 	{
 		name:  "call-done-before",
@@ -189,7 +189,7 @@ var callMutants = []mutant{
 		file:  "guard/callout_run.go",
 		old:   `	return &PendingError{Err: o.claiming().own(err)}`,
 		new:   `	return &PendingError{Err: err}`,
-		tests: "guard TestOwnErrorOfDo",
+		tests: "guard/promises TestOwnErrorOfDo",
 	},
 	{
 		name:  "call-goes-on-behind-a-suspension",
@@ -197,7 +197,7 @@ var callMutants = []mutant{
 		file:  "guard/callout_run.go",
 		old:   `	ctx, cancel := o.guard.clock.WithTimeout(ctx, o.timeout)`,
 		new:   `	ctx, cancel := context.WithTimeout(ctx, o.timeout)`,
-		tests: "guard TestSuspendedInCall",
+		tests: "guard/promises TestSuspendedInCall",
 	},
 	{
 		name:  "call-timed-from-the-look",
@@ -215,7 +215,7 @@ var callMutants = []mutant{
 	ctx, cancel := o.guard.clock.WithTimeout(ctx, o.timeout)
 	defer cancel()
 `,
-		tests: "guard TestSuspendedWithTheDeadline",
+		tests: "guard/promises TestSuspendedWithTheDeadline",
 	},
 	{
 		name:  "reservation-lacking-at-a-former-writer",
@@ -223,7 +223,7 @@ var callMutants = []mutant{
 		file:  "guard/callout_reserve.go",
 		old:   `	return err != nil || known`,
 		new:   "	_ = err\n	return known",
-		tests: "guard TestReservationIsPassedOn",
+		tests: "guard/promises TestReservationIsPassedOn",
 	},
 	{
 		name:  "call-is-never-undecided",

@@ -41,7 +41,7 @@ var databaseMutants = []mutant{
 		file:  "internal/dbtx/dialect/told.go",
 		old:   `	if s.Told.proofs() < s.Family.proofs() {`,
 		new:   `	if s.Told.proofs() < 0 {`,
-		tests: "guard TestFamily",
+		tests: "guard/promises TestFamily",
 	},
 	{
 		name:  "told-family-adds-proofs",
@@ -97,7 +97,7 @@ var databaseMutants = []mutant{
 		file:  "dbguard/written.go",
 		old:   `	case db.RowsAffected > n:`,
 		new:   `	case db.RowsAffected < 0:`,
-		tests: "guard TestUpdateOfTwoRows",
+		tests: "guard/promises TestUpdateOfTwoRows",
 	},
 	{
 		name:  "indexes-are-never-read-again",
@@ -113,7 +113,7 @@ var databaseMutants = []mutant{
 		file:  "internal/dbtx/claim.go",
 		old:   `t.protectPrimary(m, protected.Row{Kept: true})`,
 		new:   `t.protect(m.Row(m.Primary(), protected.Row{Kept: true}))`,
-		tests: "guard TestForWithoutItsKey",
+		tests: "guard/promises TestForWithoutItsKey",
 	},
 	{
 		name:  "version-zero-is-loaded",
@@ -121,7 +121,7 @@ var databaseMutants = []mutant{
 		file:  "internal/dbtx/callback_query.go",
 		old:   `ok && version < 1 && db.Error == nil {`,
 		new:   `ok && version < 0 && db.Error == nil {`,
-		tests: "guard TestVersionZeroIsRefused",
+		tests: "guard/promises TestVersionZeroIsRefused",
 	},
 	{
 		name:  "version-beyond-its-column",
@@ -129,7 +129,7 @@ var databaseMutants = []mutant{
 		file:  "internal/dbtx/write.go",
 		old:   `ok && highest > limit {`,
 		new:   `ok && highest < limit {`,
-		tests: "guard TestVersionAtItsLimit",
+		tests: "guard/promises TestVersionAtItsLimit",
 	},
 	{
 		name:  "swallowed-insert-is-done",
@@ -137,7 +137,7 @@ var databaseMutants = []mutant{
 		file:  "guard/change.go",
 		old:   `made.RowsAffected == 0 && !made.DryRun`,
 		new:   `made.RowsAffected < 0 && !made.DryRun`,
-		tests: "guard TestSwallowedInsert",
+		tests: "guard/promises TestSwallowedInsert",
 	},
 	{
 		name:  "cut-keys-are-protected",
@@ -145,7 +145,7 @@ var databaseMutants = []mutant{
 		file:  "internal/dbtx/reader/fits.go",
 		old:   `		case !q.Session.Strict && isCut(`,
 		new:   `		case q.Session.Strict && isCut(`,
-		tests: "guard TestKeyThatIsCut",
+		tests: "guard/promises TestKeyThatIsCut",
 	},
 	{
 		name:  "key-of-the-model",
@@ -153,7 +153,7 @@ var databaseMutants = []mutant{
 		file:  "internal/dbtx/protect.go",
 		old:   `	if err != nil || catalogue.IsUnique(indexes, m.Primary()) {`,
 		new:   `	if err != nil || indexes != nil {`,
-		tests: "guard TestKeyOfTheModelAlone",
+		tests: "guard/promises TestKeyOfTheModelAlone",
 	},
 	{
 		name:  "no-snapshot",
@@ -161,7 +161,7 @@ var databaseMutants = []mutant{
 		file:  "internal/dbtx/dialect/of.go",
 		old:   `"START TRANSACTION WITH CONSISTENT SNAPSHOT"`,
 		new:   `"START TRANSACTION"`,
-		tests: "guard TestOverlapOfInserts",
+		tests: "guard/promises TestOverlapOfInserts",
 	},
 	{
 		name:  "no-look-before-on-postgres",
@@ -169,7 +169,7 @@ var databaseMutants = []mutant{
 		file:  "internal/dbtx/evidence/first.go",
 		old:   `	if j.Reader.Session.Snapshot && !j.Reader.Session.RefusesChanged || j.Journal.Touched(r) {`,
 		new:   `	if !j.Reader.Session.RefusesChanged || j.Journal.Touched(r) {`,
-		tests: "guard TestOverlapOfInserts",
+		tests: "guard/promises TestOverlapOfInserts",
 	},
 	{
 		name:  "conflict-without-evidence",
@@ -177,7 +177,7 @@ var databaseMutants = []mutant{
 		file:  "internal/dbtx/evidence/judge.go",
 		old:   `	if c.Err != nil && j.Reader.Dialect.Aborts || j.examine(c) != nil {`,
 		new:   `	if c.Err != nil && j.Reader.Dialect.Aborts {`,
-		tests: "guard TestInsertOnce TestOverlapOfInserts",
+		tests: "guard/promises TestInsertOnce TestOverlapOfInserts",
 	},
 	{
 		name:  "values-in-an-error",
@@ -214,7 +214,7 @@ var databaseMutants = []mutant{
 		file:  "internal/dbtx/protected/reading.go",
 		old:   `	return a.Version != 0 && b.Version > a.Version`,
 		new:   `	return a.Version != 0 && b.Version >= a.Version`,
-		tests: "guard TestRepeatOfAnUpdatedRow TestUpdateWithOldVersion",
+		tests: "guard/promises TestRepeatOfAnUpdatedRow TestUpdateWithOldVersion",
 	},
 	{
 		name:  "memory-forgets-own-inserts",
@@ -222,7 +222,7 @@ var databaseMutants = []mutant{
 		file:  "internal/dbtx/insert.go",
 		old:   `			t.judge.SeeBefore(r, protected.Reading{})`,
 		new:   `			_ = protected.Reading{Key: r.Values}`,
-		tests: "guard TestRetryRemembersItsWrites TestDeadlockBehindAWrite",
+		tests: "guard/promises TestRetryRemembersItsWrites TestDeadlockBehindAWrite",
 	},
 	{
 		name:  "memory-forgets-own-updates",
@@ -230,7 +230,7 @@ var databaseMutants = []mutant{
 		file:  "internal/dbtx/write.go",
 		old:   `			t.judge.SeeBefore(img.Row, protected.Reading{Found: true, Version: img.From})`,
 		new:   `			_ = protected.Reading{Version: img.From}`,
-		tests: "guard TestRetryRemembersItsWrites TestDeadlockBehindAWrite",
+		tests: "guard/promises TestRetryRemembersItsWrites TestDeadlockBehindAWrite",
 	},
 	{
 		name:  "memory-forgets-a-read",
@@ -262,7 +262,7 @@ var databaseMutants = []mutant{
 		file:  "internal/dbtx/callback_insert.go",
 		old:   `		t.lookAfterDeadlock(t.rows.Among(w))`,
 		new:   `		_ = w`,
-		tests: "guard TestThreeInserts TestRetryHidesNoOverlap",
+		tests: "guard/promises TestThreeInserts TestRetryHidesNoOverlap",
 	},
 	{
 		name:  "delete-in-sql-does-not-cascade",
@@ -278,7 +278,7 @@ var databaseMutants = []mutant{
 		file:  "internal/dbtx/journal/journal.go",
 		old:   `	case w.Empty:`,
 		new:   `	case false:`,
-		tests: "guard TestOverlapSwallowedBehindSQL TestBypassSwallowed",
+		tests: "guard/promises TestOverlapSwallowedBehindSQL TestBypassSwallowed",
 	},
 	{
 		name:  "rows-that-a-view-wrote-are-anothers",
@@ -286,7 +286,7 @@ var databaseMutants = []mutant{
 		file:  "internal/dbtx/journal/journal.go",
 		old:   `facts.Indirect && w.How == statement.Raw`,
 		new:   `false`,
-		tests: "guard TestOwnWriteSwallowed",
+		tests: "guard/promises TestOwnWriteSwallowed",
 	},
 	{
 		name:  "rows-that-a-function-wrote-are-anothers",
@@ -294,7 +294,7 @@ var databaseMutants = []mutant{
 		file:  "internal/dbtx/journal/write.go",
 		old:   `return w.Table != "" && !w.Calls`,
 		new:   `return w.Table != ""`,
-		tests: "guard TestOwnWriteSwallowed",
+		tests: "guard/promises TestOwnWriteSwallowed",
 	},
 	{
 		name:  "swallowed-error-hides-what-is-read",
@@ -302,7 +302,7 @@ var databaseMutants = []mutant{
 		file:  "internal/dbtx/evidence/examine.go",
 		old:   `return j.Journal.Touched(s.row) })`,
 		new:   `return !s.clean })`,
-		tests: "guard TestOverlapSwallowedBehindSQL",
+		tests: "guard/promises TestOverlapSwallowedBehindSQL",
 	},
 	{
 		name:  "function-writes-no-foreign-table",
@@ -350,7 +350,7 @@ var databaseMutants = []mutant{
 		file:  "internal/dbtx/watch.go",
 		old:   `		if st.Controls() || d.Name == "mysql" && st.SetsLater() ||`,
 		new:   `		if st.Controls() ||`,
-		tests: "guard TestIsolation TestIsolationOfASession",
+		tests: "guard/promises TestIsolation TestIsolationOfASession",
 	},
 	{
 		name:  "isolation-set-outside-is-not-noticed",
@@ -358,7 +358,7 @@ var databaseMutants = []mutant{
 		file:  "internal/dbtx/callback_inside.go",
 		old:   `		p.forgetSessions()`,
 		new:   `		_ = p`,
-		tests: "guard TestIsolationOfASession TestIsolation",
+		tests: "guard/promises TestIsolationOfASession TestIsolation",
 	},
 	{
 		name:  "statement-outside-the-transaction",
@@ -366,7 +366,7 @@ var databaseMutants = []mutant{
 		file:  "internal/dbtx/callback_inside.go",
 		old:   `	return t != nil && t != txOf(stmt)`,
 		new:   `	return t != nil && t.hasEnded()`,
-		tests: "guard TestOuterDB",
+		tests: "guard/promises TestOuterDB",
 	},
 	{
 		name:  "commit-ends-with-the-caller",
@@ -420,7 +420,7 @@ var databaseMutants = []mutant{
 		file:  "internal/dbtx/evidence/note.go",
 		old:   `		if !j.Reader.SpelledOtherwise(s.row, now, given) {`,
 		new:   `		if len(given) > 0 {`,
-		tests: "guard TestSpellingsOfOneRow TestRowOfAnotherKey",
+		tests: "guard/promises TestSpellingsOfOneRow TestRowOfAnotherKey",
 	},
 	{
 		name:  "conflict-waits-for-the-rival",
@@ -442,7 +442,7 @@ var resolveMutants = []mutant{
 		new: `	case i.version != 0 && version == i.version && !another:
 		return Proof{Outcome: Committed, Held: true}
 	case i.From != 0 && version == i.From, another && !i.deleted:`,
-		tests: "guard TestLateHolderWritesTheSame",
+		tests: "guard/promises TestLateHolderWritesTheSame",
 	},
 	{
 		name:  "missing-stamp-proves",
@@ -458,7 +458,7 @@ var resolveMutants = []mutant{
 		file:  "internal/dbtx/raw.go",
 		old:   "if !r.Statements[0].OnlyInserts() {",
 		new:   "if r.Statements[0].Words()[0] == `` {",
-		tests: "guard TestSQLRenameIsNoRepeat",
+		tests: "guard/promises TestSQLRenameIsNoRepeat",
 	},
 	{
 		name:  "number-is-each-text",
@@ -466,7 +466,7 @@ var resolveMutants = []mutant{
 		file:  "internal/dbtx/raw_insert.go",
 		old:   `				v = asText(v)`,
 		new:   `				_ = asText`,
-		tests: "guard TestSQLNumberForAText",
+		tests: "guard/promises TestSQLNumberForAText",
 	},
 	{
 		name:  "row-without-stamp",
@@ -606,7 +606,7 @@ var resolveMutants = []mutant{
 		file:  "internal/dbtx/row.go",
 		old:   `column.Collation != "" && isNumber`,
 		new:   `column.Name == "" && isNumber`,
-		tests: "guard TestNumberForAText",
+		tests: "guard/promises TestNumberForAText",
 	},
 	{
 		name:  "begin-lost-behind-a-pooler",
@@ -614,7 +614,7 @@ var resolveMutants = []mutant{
 		file:  "internal/dbtx/end.go",
 		old:   `		s.Begun = t.conn.Session.Begun`,
 		new:   ``,
-		tests: "guard TestPoolerCanary",
+		tests: "guard/promises TestPoolerCanary",
 	},
 	{
 		name:  "demoted-server-is-believed",
@@ -705,7 +705,7 @@ var resolveMutants = []mutant{
 		file:  "guard/attempt.go",
 		old:   `cause := s.tx.Unsafe(); cause != nil && f.repeats(opErr)`,
 		new:   `cause := s.tx.Unsafe(); cause == errPanicked && f.repeats(opErr)`,
-		tests: "guard TestRepeatAwaitsTheStandby",
+		tests: "guard/promises TestRepeatAwaitsTheStandby",
 	},
 	{
 		name:  "answer-without-a-standby",
@@ -713,7 +713,7 @@ var resolveMutants = []mutant{
 		file:  "internal/claim/claim.go",
 		old:   `r == nil || !d.Standby {`,
 		new:   `r == nil || d.Standby {`,
-		tests: "guard TestRepeatAwaitsTheStandby",
+		tests: "guard/promises TestRepeatAwaitsTheStandby",
 	},
 	{
 		name:  "late-statement-runs-alone",
@@ -756,7 +756,7 @@ func (c *Conn) Refuse() {}`,
 		file:  "internal/dbtx/state.go",
 		old:   ` || t.endedBy(err)) {`,
 		new:   `) {`,
-		tests: "guard TestConflictThatEndsTheTransaction",
+		tests: "guard/promises TestConflictThatEndsTheTransaction",
 	},
 	{
 		name:  "indexes-of-another-schema",
@@ -764,7 +764,7 @@ func (c *Conn) Refuse() {}`,
 		file:  "internal/dbtx/watch.go",
 		old:   `		t.reader.Move()`,
 		new:   ``,
-		tests: "guard TestTableOfAnotherSchema",
+		tests: "guard/promises TestTableOfAnotherSchema",
 	},
 	{
 		name:  "cut-stamp-is-anothers",
@@ -780,7 +780,7 @@ func (c *Conn) Refuse() {}`,
 		file:  "internal/dbtx/routine.go",
 		old:   `t.dialect.Name != "mysql" || `,
 		new:   `t.dialect.Name == "mysql" || `,
-		tests: "guard TestRoutineThatEndsTheTransaction TestClaimCommittedByARoutine",
+		tests: "guard/promises TestRoutineThatEndsTheTransaction TestClaimCommittedByARoutine",
 	},
 	{
 		name:  "wait-for-a-standby-cut-short",
@@ -860,7 +860,7 @@ func (c *Conn) Refuse() {}`,
 		file:  "internal/dbtx/dialect/commit.go",
 		old:   `	return errors.Is(err, driver.ErrBadConn) ||`,
 		new:   `	return errors.Is(err, driver.ErrBadConn) || isBroken(err) ||`,
-		tests: "guard TestLostCommits TestUnknownCommit",
+		tests: "guard/promises TestLostCommits TestUnknownCommit",
 	},
 	{
 		name:  "retried-key-is-taken-for-generated",
@@ -876,6 +876,6 @@ func (c *Conn) Refuse() {}`,
 		file:  "internal/dbtx/sqlvalue/value.go",
 		old:   `plain, err := driver.DefaultParameterConverter.ConvertValue(v)`,
 		new:   `plain, err := Indirect(v), error(nil)`,
-		tests: "guard TestMaskedKeysOfSeveralRows TestMaskedKeyOfAnotherRow TestMaskedKeysOfALostCommit",
+		tests: "guard/promises TestMaskedKeysOfSeveralRows TestMaskedKeyOfAnotherRow TestMaskedKeysOfALostCommit",
 	},
 }

@@ -19,7 +19,7 @@
 // are those that take two seconds or more and that nothing names. They may be worth something: the table has
 // no mutant for what many tests notice.
 //
-//	go test -json -race -p 1 ./guard >/tmp/guard.json     # with servers that are up
+//	go test -json -race -p 1 ./guard/... >/tmp/guard.json # with servers that are up
 //	BELAY_WORTH='/tmp/*.json' go test -run TestWorth -v ./internal/mutants
 //
 // First, each group of tests must pass without a mutant. A mutant that does not compile is

@@ -7,7 +7,7 @@ var guardMutants = []mutant{
 		file:  "guard/run.go",
 		old:   `	if g.open() || r.inside ||`,
 		new:   `	if true || r.inside ||`,
-		tests: "guard TestExhaustedPoolHoldsNoKey",
+		tests: "guard/promises TestExhaustedPoolHoldsNoKey",
 	},
 	{
 		name:  "hot-key-keeps-the-pool",
@@ -15,7 +15,7 @@ var guardMutants = []mutant{
 		file:  "guard/gate.go",
 		old:   `time.AfterFunc(g.onTheWay, p.use)`,
 		new:   `time.AfterFunc(time.Hour, p.use)`,
-		tests: "guard TestHotKeyLetsPass",
+		tests: "guard/promises TestHotKeyLetsPass",
 	},
 	{
 		name:  "refused-lets-nobody-pass",
@@ -23,7 +23,7 @@ var guardMutants = []mutant{
 		file:  "guard/run.go",
 		old: `	defer r.series.pass.use() // it may not have come so far as to begin a transaction
 `,
-		tests: "guard TestGateLetsPass",
+		tests: "guard/promises TestGateLetsPass",
 	},
 	{
 		name:  "release-before-verdict",
@@ -32,7 +32,7 @@ var guardMutants = []mutant{
 		old:   `	f := s.find(conflicts)`,
 		new: `	s.held.(*keySet).settle(notify.OutcomeRolledBack, false)
 	f := s.find(conflicts)`,
-		tests: "guard TestInsertOnce TestRepeatOfAnUpdatedRow",
+		tests: "guard/promises TestInsertOnce TestRepeatOfAnUpdatedRow",
 	},
 	{
 		name:  "release-before-commit",
@@ -41,7 +41,7 @@ var guardMutants = []mutant{
 		old:   `	err := s.tx.Commit()`,
 		new: `	s.held.(*keySet).settle(notify.OutcomeCommitted, true)
 	err := s.tx.Commit()`,
-		tests: "guard TestInsertOnce",
+		tests: "guard/promises TestInsertOnce",
 	},
 	{
 		name:  "lock-asked-before-rollback",
@@ -49,7 +49,7 @@ var guardMutants = []mutant{
 		file:  "guard/attempt.go",
 		old:   `		s.tx.Rollback() // first, so that waiters are not held up by the query of the lock`,
 		new:   `		_ = s.tx`,
-		tests: "guard TestOverlapOfInserts TestLostSwallowed",
+		tests: "guard/promises TestOverlapOfInserts TestLostSwallowed",
 	},
 	{
 		name:  "lease-not-looked-at-before-commit",
@@ -59,7 +59,7 @@ var guardMutants = []mutant{
 		return true, err`,
 		new: `	if err := t.Poisoned(); err != nil {
 		return true, err`,
-		tests: "guard TestPausedAfterItsWrite",
+		tests: "guard/promises TestPausedAfterItsWrite",
 	},
 	{
 		name:  "statements-after-the-lease",
@@ -67,7 +67,7 @@ var guardMutants = []mutant{
 		file:  "internal/dbtx/state.go",
 		old:   `	return t.options.Alive()`,
 		new:   `	return nil`,
-		tests: "guard TestLostWhileRunning",
+		tests: "guard/promises TestLostWhileRunning",
 	},
 	{
 		name:   "loss-ends-no-context",
@@ -75,7 +75,7 @@ var guardMutants = []mutant{
 		file:   "guard/keys.go",
 		old:    `func() { cancel(context.Cause(lease)) }`,
 		new:    `func() { _, _ = cancel, lease }`,
-		tests:  "guard TestLostWhileRunning",
+		tests:  "guard/promises TestLostWhileRunning",
 		panics: true,
 	},
 	{
@@ -84,7 +84,7 @@ var guardMutants = []mutant{
 		file:  "guard/finish.go",
 		old:   `			r.report(*first, notify.OutcomeRolledBack)`,
 		new:   `			_ = first`,
-		tests: "guard TestLostWhileRunning TestLostBeforeBegin",
+		tests: "guard/promises TestLostWhileRunning TestLostBeforeBegin",
 	},
 	{
 		name:  "own-loss-hides-an-inherited-one",
@@ -92,7 +92,7 @@ var guardMutants = []mutant{
 		file:  "guard/finish.go",
 		old:   `		first := firstLoss(append([]loss{*lapse}, losses...))`,
 		new:   `		first := lapse`,
-		tests: "guard TestLossOfAnInheritedLockBesideAnOwn",
+		tests: "guard/promises TestLossOfAnInheritedLockBesideAnOwn",
 	},
 	{
 		name:  "lost-at-release-is-an-error",
@@ -105,7 +105,7 @@ var guardMutants = []mutant{
 			return gone.err
 		}
 		return nil`,
-		tests: "guard TestFailedPublishChangesNothing",
+		tests: "guard/promises TestFailedPublishChangesNothing",
 	},
 	{
 		name:  "loss-at-a-conflict-needs-the-release",
@@ -113,7 +113,7 @@ var guardMutants = []mutant{
 		file:  "guard/finish.go",
 		old:   `			gone = f.foundGone()`,
 		new:   `			_ = f.foundGone()`,
-		tests: "guard TestLostAtABusinessConflict",
+		tests: "guard/promises TestLostAtABusinessConflict",
 	},
 	{
 		name:  "keys-in-any-order",
@@ -121,7 +121,7 @@ var guardMutants = []mutant{
 		file:  "guard/plan.go",
 		old:   `inOrder(a.key, b.key)`,
 		new:   `inOrder(a.key, a.key)`,
-		tests: "guard TestKeysAreAcquiredInOneOrder",
+		tests: "guard/promises TestKeysAreAcquiredInOneOrder",
 	},
 	{
 		name:  "each-row-judged-by-the-first-key",
@@ -129,7 +129,7 @@ var guardMutants = []mutant{
 		file:  "guard/attempt.go",
 		old:   `k, gone := s.held.state(conflict.Key), s.held.lapsed(conflict.Key)`,
 		new:   `k, gone := s.held.state(s.plan.main), s.held.lapsed(s.plan.main)`,
-		tests: "guard TestConflictOfASecondKey",
+		tests: "guard/promises TestConflictOfASecondKey",
 	},
 	{
 		name:  "crew-raises-the-version-once",
@@ -137,7 +137,7 @@ var guardMutants = []mutant{
 		file:  "guard/fold.go",
 		old:   `models.WithSteps(tx, int64(len(f.rows)))`,
 		new:   `models.WithSteps(tx, 1)`,
-		tests: "guard TestCombine",
+		tests: "guard/promises TestCombine",
 	},
 	{
 		name:  "crew-answers-before-the-commit",
@@ -148,7 +148,7 @@ var guardMutants = []mutant{
 		m.signal(signal{next: turnDone})
 	}
 	if err == nil {`,
-		tests:  "guard TestCombineAwaitsTheCommit",
+		tests:  "guard/promises TestCombineAwaitsTheCommit",
 		panics: true,
 	},
 	{
@@ -157,7 +157,7 @@ var guardMutants = []mutant{
 		file:   "guard/crew.go",
 		old:    `	defer k.patience.watch(k.all[0].ctx)()`,
 		new:    ``,
-		tests:  "guard TestCombineHoldsNobodyAtASilentDatabase",
+		tests:  "guard/promises TestCombineHoldsNobodyAtASilentDatabase",
 		panics: true,
 	},
 	{
@@ -166,7 +166,7 @@ var guardMutants = []mutant{
 		file:  "internal/dbtx/protect_each.go",
 		old:   `twin || there[r] && !t.judge.WasAbsent(r)`,
 		new:   `!twin && there[r] && !t.judge.WasAbsent(r)`,
-		tests: "guard TestCombineRepeats",
+		tests: "guard/promises TestCombineRepeats",
 	},
 	{
 		name:  "crew-forgets-what-was-absent",
@@ -174,7 +174,7 @@ var guardMutants = []mutant{
 		file:  "internal/dbtx/protect_each.go",
 		old:   `there[r] && !t.judge.WasAbsent(r)`,
 		new:   `there[r]`,
-		tests: "guard TestCombineDeadlockHidesNoOverlap",
+		tests: "guard/promises TestCombineDeadlockHidesNoOverlap",
 	},
 	{
 		name:  "overlap-of-one-is-everybodys",
@@ -182,7 +182,7 @@ var guardMutants = []mutant{
 		file:  "guard/crew_end.go",
 		old:   `	case failure != nil && own:`,
 		new:   `	case failure != nil && own && len(met) > len(k.all):`,
-		tests: "guard TestCombineOverlapOfInserts",
+		tests: "guard/promises TestCombineOverlapOfInserts",
 	},
 	{
 		name:  "wait-ends-in-a-crew",
@@ -238,7 +238,7 @@ var guardMutants = []mutant{
 		file:  "guard/run.go",
 		old:   `	if !r.finished {`,
 		new:   `	if !r.finished && last.outcome != "" {`,
-		tests: "guard TestPanicWithALostLock",
+		tests: "guard/promises TestPanicWithALostLock",
 	},
 	{
 		name:  "lock-failure-behind-a-panic-untold",
@@ -246,7 +246,7 @@ var guardMutants = []mutant{
 		file:  "guard/run.go",
 		old:   `	if !r.finished {`,
 		new:   `	if !r.finished && last.err == errPanicked {`,
-		tests: "guard TestObserverPanicsAfterAnUnknownCommit TestObserverPanicsAfterALockFailure",
+		tests: "guard/promises TestObserverPanicsAfterAnUnknownCommit TestObserverPanicsAfterALockFailure",
 	},
 	{
 		name:  "event-published-twice",
@@ -254,7 +254,7 @@ var guardMutants = []mutant{
 		file:  "guard/finish.go",
 		old:   `		if gone != nil && !f.verdict.failure() {`,
 		new:   `		if gone != nil {`,
-		tests: "guard TestOverlapOfInserts",
+		tests: "guard/promises TestOverlapOfInserts",
 	},
 	{
 		name:  "event-under-another-id",
@@ -264,7 +264,7 @@ var guardMutants = []mutant{
 	r.publish(ev)`,
 		new: `	ev := r.overlapEvent(f)
 	r.publish(r.overlapEvent(f))`,
-		tests: "guard TestOverlapOfInserts",
+		tests: "guard/promises TestOverlapOfInserts",
 	},
 	{
 		name:  "event-in-the-background",
@@ -272,7 +272,7 @@ var guardMutants = []mutant{
 		file:  "guard/event.go",
 		old:   `r.reporter.publish(r.ctx, ev)`,
 		new:   `go r.reporter.publish(r.ctx, ev)`,
-		tests: "guard TestOverlapOfInserts TestLostAtRelease",
+		tests: "guard/promises TestOverlapOfInserts TestLostAtRelease",
 	},
 	{
 		name:  "event-ends-with-the-caller",
@@ -280,7 +280,7 @@ var guardMutants = []mutant{
 		file:  "guard/report.go",
 		old:   `	ctx, cancel := detached(ctx, r.cfg.EndTimeout)`,
 		new:   `	ctx, cancel := context.WithTimeout(ctx, r.cfg.EndTimeout)`,
-		tests: "guard TestEventOutlivesItsCaller",
+		tests: "guard/promises TestEventOutlivesItsCaller",
 	},
 	{
 		name:  "failed-publish-is-silent",
@@ -296,7 +296,7 @@ var guardMutants = []mutant{
 		file:  "guard/attempt.go",
 		old:   `	case outcome == dbtx.Committed:`,
 		new:   `	case outcome == dbtx.Committed, outcome == dbtx.Unresolved:`,
-		tests: "guard TestUnknownCommit TestUnknownCommitLikeAnother",
+		tests: "guard/promises TestUnknownCommit TestUnknownCommitLikeAnother",
 	},
 	{
 		name:  "unknown-commit-frees-the-key",
@@ -304,7 +304,7 @@ var guardMutants = []mutant{
 		file:  "guard/finish.go",
 		old:   `		r.keys.settle(e.outcome, false)`,
 		new:   `		r.keys.settle(notify.OutcomeRolledBack, false)`,
-		tests: "guard TestUnknownCommit",
+		tests: "guard/promises TestUnknownCommit",
 	},
 	{
 		name:  "lease-is-looked-at-once",
@@ -312,7 +312,7 @@ var guardMutants = []mutant{
 		file:  "guard/holder.go",
 		old:   `	return lossOf(h.lease.Err()) // it may have ended while nobody answered`,
 		new:   `	return ""`,
-		tests: "guard TestLossWhileNobodyAnswers",
+		tests: "guard/promises TestLossWhileNobodyAnswers",
 	},
 	{
 		name:  "unknown-commit-is-not-told",
@@ -324,7 +324,7 @@ var guardMutants = []mutant{
 			r.publish(ev)
 		}
 		return e.err`,
-		tests: "guard TestUnknownCommit",
+		tests: "guard/promises TestUnknownCommit",
 	},
 	{
 		name:  "failure-is-remembered",
@@ -332,7 +332,7 @@ var guardMutants = []mutant{
 		file:  "guard/keys.go",
 		old:   `done && keep > 0 && h.without == nil`,
 		new:   `keep > 0 && h.without == nil`,
-		tests: "guard TestRemember TestRememberNoFailure",
+		tests: "guard/promises TestRemember TestRememberNoFailure",
 	},
 	{
 		name:  "two-keys-in-one-operation",
@@ -340,7 +340,7 @@ var guardMutants = []mutant{
 		file:  "guard/nested.go",
 		old:   `plan.find(key) == nil {`,
 		new:   `key == "" {`,
-		tests: "guard TestNestedMisuse",
+		tests: "guard/promises TestNestedMisuse",
 	},
 	{
 		name:  "nested-operation-without-a-savepoint",
@@ -348,7 +348,7 @@ var guardMutants = []mutant{
 		file:  "guard/nested.go",
 		old:   `	tx.DisableNestedTransaction = false // or what failed would stay`,
 		new:   `	_ = tx`,
-		tests: "guard TestNestedDo",
+		tests: "guard/promises TestNestedDo",
 	},
 	{
 		name:  "panic-keeps-the-lock",
@@ -356,7 +356,7 @@ var guardMutants = []mutant{
 		file:  "guard/run.go",
 		old:   `		_ = r.finish(last)`,
 		new:   `		_ = last`,
-		tests: "guard TestPanic TestGoexit",
+		tests: "guard/promises TestPanic TestGoexit",
 	},
 	{
 		name:  "panic-in-a-commit-frees-the-key",
@@ -364,7 +364,7 @@ var guardMutants = []mutant{
 		file:  "guard/attempt.go",
 		old:   `	s.last.outcome = notify.OutcomeUnknown // if the driver panics: the COMMIT may be on its way`,
 		new:   `	_ = s.last`,
-		tests: "guard TestDriverPanicsInTheCommit",
+		tests: "guard/promises TestDriverPanicsInTheCommit",
 	},
 	{
 		name:  "panic-behind-a-lost-commit-frees-the-key",
@@ -373,7 +373,7 @@ var guardMutants = []mutant{
 		old:   `		return s.resolve(err) // where somebody's code may panic, too`,
 		new: `		s.last.outcome = ""
 		return s.resolve(err)`,
-		tests: "guard TestDriverPanicsBehindTheCommit",
+		tests: "guard/promises TestDriverPanicsBehindTheCommit",
 	},
 	{
 		name:  "panic-keeps-the-transaction",
@@ -381,7 +381,7 @@ var guardMutants = []mutant{
 		file:  "guard/attempt.go",
 		old:   `			s.tx.Rollback() // if somebody's code panics, or ends its goroutine`,
 		new:   `			_ = s.tx.Poisoned()`,
-		tests: "guard TestPanic TestGoexit",
+		tests: "guard/promises TestPanic TestGoexit",
 	},
 	{
 		name:  "swallowed-failure-is-committed",
@@ -389,7 +389,7 @@ var guardMutants = []mutant{
 		file:  "guard/attempt.go",
 		old:   `	if opErr == nil && !f.verdict.failure() {`,
 		new:   `	if opErr == nil {`,
-		tests: "guard TestOverlapSwallowed TestLostSwallowed",
+		tests: "guard/promises TestOverlapSwallowed TestLostSwallowed",
 	},
 	{
 		name:  "loss-behind-a-repeat-is-not-told",
@@ -397,7 +397,7 @@ var guardMutants = []mutant{
 		file:  "guard/finish.go",
 		old:   `		if gone != nil && !f.verdict.failure() {`,
 		new:   `		if gone != nil && e.err == nil {`,
-		tests: "guard TestLostAfterRepeat",
+		tests: "guard/promises TestLostAfterRepeat",
 	},
 	{
 		name:  "memory-of-one-attempt",
@@ -405,7 +405,7 @@ var guardMutants = []mutant{
 		file:  "guard/attempt.go",
 		old:   `		if key := s.plan.keys[i].key; behind || s.held.state(key).without != nil { // what was seen before may have been old`,
 		new:   `		if key := s.plan.keys[i].key; behind || s.budget.used > 0 {`,
-		tests: "guard TestRetryHidesNoOverlap",
+		tests: "guard/promises TestRetryHidesNoOverlap",
 	},
 	{
 		name:  "custom-operation-is-run-again",
@@ -413,7 +413,7 @@ var guardMutants = []mutant{
 		file:  "guard/do.go",
 		old:   `	return g.call(ctx, &call{guard: g, plan: plan{main: key}, work: work{op: op}}, opts)`,
 		new:   `	return g.call(ctx, &call{guard: g, plan: plan{main: key}, work: work{op: op}, options: options{retries: changeTries}}, opts)`,
-		tests: "guard TestCustomIsNotRetried",
+		tests: "guard/promises TestCustomIsNotRetried",
 	},
 	{
 		name:  "deadlock-is-not-run-again",
@@ -421,7 +421,7 @@ var guardMutants = []mutant{
 		file:  "guard/retry.go",
 		old:   `	if s.budget.spent() ||`,
 		new:   `	if s.budget.used+1 >= s.budget.limit() || s.budget.used > 0 ||`,
-		tests: "guard TestReadyMadeIsRetried TestRealDeadlock TestThreeInserts",
+		tests: "guard/promises TestReadyMadeIsRetried TestRealDeadlock TestThreeInserts",
 	},
 	{
 		name:  "lost-race-is-not-run-again",
@@ -429,7 +429,7 @@ var guardMutants = []mutant{
 		file:  "guard/series.go",
 		old:   `(v == overtaken || v == stale)`,
 		new:   `v == overtaken`,
-		tests: "guard TestLostRaceIsRunAgain",
+		tests: "guard/promises TestLostRaceIsRunAgain",
 	},
 	{
 		name:  "overtaken-change-is-not-made-again",
@@ -437,7 +437,7 @@ var guardMutants = []mutant{
 		file:  "guard/series.go",
 		old:   `(v == overtaken || v == stale)`,
 		new:   `v == stale`,
-		tests: "guard TestOvertakenIsMadeAgain",
+		tests: "guard/promises TestOvertakenIsMadeAgain",
 	},
 	{
 		name:  "overtaken-change-remembers-the-row",
@@ -445,7 +445,7 @@ var guardMutants = []mutant{
 		file:  "guard/series.go",
 		old:   `			s.memory.Forget(f.conflict.Key)`,
 		new:   ``,
-		tests: "guard TestOvertakenIsMadeAgain",
+		tests: "guard/promises TestOvertakenIsMadeAgain",
 	},
 	{
 		name:  "overtaken-change-hides-the-loss",
@@ -453,7 +453,7 @@ var guardMutants = []mutant{
 		file:  "guard/series.go",
 		old:   `			s.earlier = append(s.earlier, f)`,
 		new:   `			_ = s.earlier`,
-		tests: "guard TestOvertakenAndLost",
+		tests: "guard/promises TestOvertakenAndLost",
 	},
 	{
 		name:  "lock-lost-after-a-race-is-busy",
@@ -461,7 +461,7 @@ var guardMutants = []mutant{
 		file:  "guard/finding.go",
 		old:   `(f.unverified() || f.verdict == overtaken)`,
 		new:   `f.unverified()`,
-		tests: "guard TestOvertakenAndLost",
+		tests: "guard/promises TestOvertakenAndLost",
 	},
 	{
 		name:  "shutdown-is-an-alarm",
@@ -469,7 +469,7 @@ var guardMutants = []mutant{
 		file:  "guard/finish.go",
 		old:   `		if !errors.Is(first.err, lock.ErrClosed) {`,
 		new:   `		if first != nil {`,
-		tests: "guard TestShutdownIsNoLockFailure",
+		tests: "guard/promises TestShutdownIsNoLockFailure",
 	},
 	{
 		name:  "outage-ends-on-ping",
@@ -477,7 +477,7 @@ var guardMutants = []mutant{
 		file:  "guard/engine.go",
 		old:   `		return p.Probe(ctx, key)`,
 		new:   `		return p.Ping(ctx)`,
-		tests: "guard TestOutageLastsWhileLocksAreRefused",
+		tests: "guard/promises TestOutageLastsWhileLocksAreRefused",
 	},
 	{
 		name:   "each-operation-opens-an-outage",
@@ -485,7 +485,7 @@ var guardMutants = []mutant{
 		file:   "guard/outage.go",
 		old:    `		s.at[at.Node] = o`,
 		new:    `		s.at[at.Node+key] = o`,
-		tests:  "guard TestDBOnly TestDBOnlyByShard",
+		tests:  "guard/promises TestDBOnly TestDBOnlyByShard",
 		panics: true,
 	},
 	{
@@ -494,7 +494,7 @@ var guardMutants = []mutant{
 		file:  "guard/attempt.go",
 		old:   `(!cover.Covered || !slices.Contains(cover.Keys, k.key))`,
 		new:   `!cover.Covered && !slices.Contains(cover.Keys, k.key) && len(cover.Uncovered) > 0`,
-		tests: "guard TestDBOnlyUncovered",
+		tests: "guard/promises TestDBOnlyUncovered",
 	},
 	{
 		name:  "blind-write-without-the-lock",
@@ -510,7 +510,7 @@ var guardMutants = []mutant{
 		file:  "guard/acquire.go",
 		old:   `open(h.key, at, past, cause)`,
 		new:   `open(h.key, locate(l.outages.engine, h.key), past, cause)`,
-		tests: "guard TestDBOnlyQueueOutlivesThePlace",
+		tests: "guard/promises TestDBOnlyQueueOutlivesThePlace",
 	},
 	{
 		name:  "no-limit-without-the-lock",
@@ -518,7 +518,7 @@ var guardMutants = []mutant{
 		file:  "guard/outage.go",
 		old:   `admitted: make(chan struct{}, r.cfg.DBOnlyLimit),`,
 		new:   `admitted: make(chan struct{}, 1000*r.cfg.DBOnlyLimit),`,
-		tests: "guard TestDBOnlyLimit",
+		tests: "guard/promises TestDBOnlyLimit",
 	},
 	{
 		name:   "refusals-told-again",
@@ -526,7 +526,7 @@ var guardMutants = []mutant{
 		file:   "guard/refusals.go",
 		old:    `	r.at[node] = nil`,
 		new:    `	_ = node`,
-		tests:  "guard TestRefusalsAreReported",
+		tests:  "guard/promises TestRefusalsAreReported",
 		panics: true,
 	},
 	{
@@ -535,7 +535,7 @@ var guardMutants = []mutant{
 		file:  "guard/acquire.go",
 		old:   `	return late && errors.Is(err, lockengine.ErrNoAnswer) && took >= hesitation`,
 		new:   `	return late && errors.Is(err, lockengine.ErrNoAnswer) && took > 0`,
-		tests: "guard TestNoRefusalToReport TestSilentRedisIsReported",
+		tests: "guard/promises TestNoRefusalToReport TestSilentRedisIsReported",
 	},
 	{
 		name:  "refusals-without-a-count",
@@ -543,7 +543,7 @@ var guardMutants = []mutant{
 		file:  "guard/refusals.go",
 		old:   `		ev.Count++`,
 		new:   `		ev.Count = 1`,
-		tests: "guard TestRefusalsAreReported",
+		tests: "guard/promises TestRefusalsAreReported",
 	},
 	{
 		name:  "rollback-leaves-the-row-in-memory",
@@ -554,7 +554,7 @@ var guardMutants = []mutant{
 	expected :=`,
 		new: `	before := *w.row
 	expected :=`,
-		tests: "guard TestReadyMadeIsRetried TestUnknownCommitLikeAnother TestUpdate",
+		tests: "guard/promises TestReadyMadeIsRetried TestUnknownCommitLikeAnother TestUpdate",
 	},
 	{
 		name:  "change-chooses-its-version",
@@ -562,7 +562,7 @@ var guardMutants = []mutant{
 		file:  "guard/versioned.go",
 		old:   `	if err := m.field.Set(ctx, reflect.ValueOf(row), expected); err != nil {`,
 		new:   `	if err := ctx.Err(); err != nil {`,
-		tests: "guard TestChangeReplacesTheRow TestUpdateWithOldVersion",
+		tests: "guard/promises TestChangeReplacesTheRow TestUpdateWithOldVersion",
 	},
 	{
 		name:   "no-wait-is-a-long-wait",
@@ -570,7 +570,7 @@ var guardMutants = []mutant{
 		file:   "guard/acquire.go",
 		old:    `	return s.plan.wait <= 0 || ended(waited) && !ended(ctx)`,
 		new:    `	return s.plan.wait < 0 || ended(waited) && !ended(ctx)`,
-		tests:  "guard TestBusy",
+		tests:  "guard/promises TestBusy",
 		panics: true,
 	},
 }
@@ -583,7 +583,7 @@ var verdictMutants = []mutant{
 		file:  "guard/verdict.go",
 		old:   `	case e.Changed && e.locked && (!e.Shared || e.gone()):`,
 		new:   `	case e.Changed && e.locked && e.gone():`,
-		tests: "guard TestJudge TestOverlapWithHolderAtWork",
+		tests: "guard TestJudge",
 	},
 	{
 		name:  "shared-row-is-an-overlap",
@@ -591,7 +591,7 @@ var verdictMutants = []mutant{
 		file:  "guard/verdict.go",
 		old:   `	case e.Changed && e.locked && (!e.Shared || e.gone()):`,
 		new:   `	case e.Changed && e.locked:`,
-		tests: "guard TestJudge TestRowOfAnotherKey TestSpellingsOfOneRow",
+		tests: "guard/promises TestRowOfAnotherKey TestSpellingsOfOneRow",
 	},
 	{
 		name:  "node-that-is-behind-is-believed",
@@ -607,7 +607,7 @@ var verdictMutants = []mutant{
 		file:  "guard/verdict.go",
 		old:   `e.holder == notify.HolderOther || e.holder == notify.HolderNone`,
 		new:   `e.holder != notify.HolderSelf`,
-		tests: "guard TestJudge TestUnverified",
+		tests: "guard/promises TestUnverified",
 	},
 	{
 		name:  "other-index-is-a-repeat",
@@ -615,7 +615,7 @@ var verdictMutants = []mutant{
 		file:  "guard/verdict.go",
 		old:   `	case !e.Found && !e.Changed && !e.Unread:`,
 		new:   `	case !e.Protected:`,
-		tests: "guard TestJudge TestBusinessConflict",
+		tests: "guard/promises TestBusinessConflict",
 	},
 	{
 		name:  "lost-lock-is-a-repeat",
@@ -625,7 +625,7 @@ var verdictMutants = []mutant{
 		return lost`,
 		new: `	case e.lapsed:
 		return lost`,
-		tests: "guard TestJudge TestLostSwallowed",
+		tests: "guard/promises TestLostSwallowed",
 	},
 	{
 		name:  "repeat-without-the-lock-is-an-overlap",
@@ -633,7 +633,7 @@ var verdictMutants = []mutant{
 		file:  "guard/verdict.go",
 		old:   `	case e.Changed && e.locked && (!e.Shared || e.gone()):`,
 		new:   `	case e.Changed && (!e.Shared || e.gone()):`,
-		tests: "guard TestJudge TestLostRaceIsRunAgain",
+		tests: "guard/promises TestLostRaceIsRunAgain",
 	},
 	{
 		name:  "unread-row-is-remembered",
@@ -641,7 +641,7 @@ var verdictMutants = []mutant{
 		file:  "guard/finding.go",
 		old:   `	return v == duplicate && about && !f.verdict.failure() && !conflict.Evidence.Unread`,
 		new:   `	return v == duplicate && about && !f.verdict.failure() && conflict != nil`,
-		tests: "guard TestRememberUnread",
+		tests: "guard/promises TestRememberUnread",
 	},
 	{
 		name:  "lock-is-not-asked",
@@ -649,7 +649,7 @@ var verdictMutants = []mutant{
 		file:  "guard/attempt.go",
 		old:   `	f.relation, f.holder = s.held.holder(conflict.Key)`,
 		new:   `	f.relation = notify.HolderSelf`,
-		tests: "guard TestLostSwallowed TestOverlapOfInserts",
+		tests: "guard/promises TestLostSwallowed TestOverlapOfInserts",
 	},
 	{
 		name:  "paused-and-published-once",
@@ -665,7 +665,7 @@ var verdictMutants = []mutant{
 		file:  "guard/change.go",
 		old:   `if _, upserts := made.Statement.Clauses["ON CONFLICT"]; !upserts {`,
 		new:   `if _, upserts := made.Statement.Clauses["ON CONFLICT"]; upserts || !upserts {`,
-		tests: "guard TestInsertThatUpserts TestInsertThatUpsertsIsSwallowed TestCombinedInsertThatUpserts",
+		tests: "guard/promises TestInsertThatUpserts TestInsertThatUpsertsIsSwallowed TestCombinedInsertThatUpserts",
 	},
 	{
 		name:  "shared-insert-that-upserts",
@@ -673,7 +673,7 @@ var verdictMutants = []mutant{
 		file:  "guard/fold_insert.go",
 		old:   `if err := refusesRepeats(dbtx.FromContext(ctx), made); err != nil {`,
 		new:   `if err := made.Error; err != nil {`,
-		tests: "guard TestCombinedInsertThatUpserts",
+		tests: "guard/promises TestCombinedInsertThatUpserts",
 	},
 	{
 		name:  "found-row-is-inserted",
@@ -681,7 +681,7 @@ var verdictMutants = []mutant{
 		file:  "internal/dbtx/update_row.go",
 		old:   `if t.journal.ReturnsFound(row.Table) {`,
 		new:   `if t.journal.ReturnsFound(row.Table) && n < 0 {`,
-		tests: "guard TestInsertedBehindDoNothing",
+		tests: "guard/promises TestInsertedBehindDoNothing",
 	},
 	{
 		name:  "found-row-is-forgotten",
@@ -689,7 +689,7 @@ var verdictMutants = []mutant{
 		file:  "internal/dbtx/journal/journal.go",
 		old:   `		if st.ReturnsFound() {`,
 		new:   `		if j.uncertain = nil; st.ReturnsFound() {`,
-		tests: "guard TestInsertedBehindAHook",
+		tests: "guard/promises TestInsertedBehindAHook",
 	},
 	{
 		name:  "long-upsert-inserts",
@@ -708,7 +708,7 @@ var verdictMutants = []mutant{
 		return`,
 		new: `		}
 		return`,
-		tests: "guard TestPluginRaisesTheVersionBefore TestPluginWritesBeforeAnUpdate",
+		tests: "guard/promises TestPluginRaisesTheVersionBefore TestPluginWritesBeforeAnUpdate",
 	},
 	{
 		name:  "read-hides-a-write",
@@ -716,7 +716,7 @@ var verdictMutants = []mutant{
 		file:  "internal/dbtx/callback_inside.go",
 		old:   `if !isSelect(db.Statement.SQL.String()) {`,
 		new:   `if db.Statement.SQL.Len() >= 0 {`,
-		tests: "guard TestPluginReadsBehindAnUpdate",
+		tests: "guard/promises TestPluginReadsBehindAnUpdate",
 	},
 	{
 		name:  "path-that-stays",
@@ -724,7 +724,7 @@ var verdictMutants = []mutant{
 		file:  "internal/dbtx/watch.go",
 		old:   `if d.Name == "postgres" && st.KeepsPath() {`,
 		new:   `if d.Name == "" && st.KeepsPath() {`,
-		tests: "guard TestPathThatStays",
+		tests: "guard/promises TestPathThatStays",
 	},
 	{
 		name:  "authorization-that-stays",
@@ -742,7 +742,7 @@ var verdictMutants = []mutant{
 `,
 		new: `	_ = models.OmitUnread
 `,
-		tests: "guard TestUpdateKeepsWhatIsNotRead",
+		tests: "guard/promises TestUpdateKeepsWhatIsNotRead",
 	},
 	{
 		name:  "unread-column-is-folded",
@@ -750,6 +750,6 @@ var verdictMutants = []mutant{
 		file:  "guard/fold.go",
 		old:   ` && !slices.ContainsFunc(s.Fields, models.Unread)`,
 		new:   ``,
-		tests: "guard TestCombineKeepsWhatIsNotRead",
+		tests: "guard/promises TestCombineKeepsWhatIsNotRead",
 	},
 }

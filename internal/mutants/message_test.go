@@ -31,7 +31,7 @@ var messageMutants = []mutant{
 		file:  "internal/dbtx/journal/coverage.go",
 		old:   `func(w Write) bool { return w.isMessage() }`,
 		new:   `func(Write) bool { return slices.ContainsFunc(j.writes, func(w Write) bool { return w.isMessage() }) }`,
-		tests: "guard TestSendIsNoCover",
+		tests: "guard/promises TestSendIsNoCover",
 	},
 	{
 		name:  "message-needs-cover",
@@ -39,7 +39,7 @@ var messageMutants = []mutant{
 		file:  "internal/dbtx/journal/coverage.go",
 		old:   `func(w Write) bool { return w.isMessage() }`,
 		new:   `func(w Write) bool { return w.isMessage() && w.Empty }`,
-		tests: "guard TestSendIsNoCover",
+		tests: "guard/promises TestSendIsNoCover",
 	},
 	{
 		name:  "message-is-no-write",
@@ -47,7 +47,7 @@ var messageMutants = []mutant{
 		file:  "internal/dbtx/send.go",
 		old:   `	t.journal.NoteMessages(message.Table, c.rows == 0)`,
 		new:   `	_ = c.rows`,
-		tests: "guard TestOnlySentCommit TestRefuseAfterSend",
+		tests: "guard/promises TestOnlySentCommit TestRefuseAfterSend",
 	},
 	{
 		name:  "message-without-a-savepoint",
@@ -63,7 +63,7 @@ var messageMutants = []mutant{
 		file:  "guard/change.go",
 		old:   `	return append(slices.Clip(c.steps), c.sends)`,
 		new:   `	return append(slices.Clip([]step{c.sends}), c.steps...)`,
-		tests: "guard TestSendIsLast",
+		tests: "guard/promises TestSendIsLast",
 	},
 	{
 		name:  "message-of-any-key",
@@ -71,7 +71,7 @@ var messageMutants = []mutant{
 		file:  "guard/origin.go",
 		old:   `	if o.plan.find(r.Key) == nil {`,
 		new:   `	if o.plan == nil {`,
-		tests: "guard TestSendKey",
+		tests: "guard/promises TestSendKey",
 	},
 	{
 		name:  "message-id-is-random",
@@ -79,7 +79,7 @@ var messageMutants = []mutant{
 		file:  "guard/origin.go",
 		old:   `	if o.request == nil {`,
 		new:   `	if o.request == nil || o.place >= 0 {`,
-		tests: "guard TestSendID",
+		tests: "guard/promises TestSendID",
 	},
 	{
 		name:  "message-not-stored-is-ignored",
@@ -88,7 +88,7 @@ var messageMutants = []mutant{
 		old: `		t.Poison(err)
 		return err`,
 		new:   `		return err`,
-		tests: "guard TestSendWithoutTable",
+		tests: "guard/promises TestSendWithoutTable",
 	},
 	{
 		name:  "refusal-sends-nothing",
@@ -96,7 +96,7 @@ var messageMutants = []mutant{
 		file:  "guard/once.go",
 		old:   `	if len(a.messages) == 0 {`,
 		new:   `	if len(a.messages) == 0 || a.refusing {`,
-		tests: "guard TestRefuseAfterSend",
+		tests: "guard/promises TestRefuseAfterSend",
 	},
 	{
 		name:  "message-runs-alone",
@@ -104,7 +104,7 @@ var messageMutants = []mutant{
 		file:  "guard/fold_send.go",
 		old:   `s.protect(nil) == nil`,
 		new:   `len(s.makes) == 0`,
-		tests: "guard TestCombineSends",
+		tests: "guard/promises TestCombineSends",
 	},
 	{
 		name:  "pause-ends-within-a-read",

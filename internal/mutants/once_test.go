@@ -23,7 +23,7 @@ func (s *series) work(op Op) error {
 		return err
 	}
 	return s.claims.claim(s.tx, s.held)`,
-		tests: "guard TestForAfterALostLock TestForWhileItRuns",
+		tests: "guard/promises TestForAfterALostLock TestForWhileItRuns",
 	},
 	{
 		name:  "claim-under-other-keys-is-an-alarm",
@@ -31,7 +31,7 @@ func (s *series) work(op Op) error {
 		file:  "guard/verdict.go",
 		old:   `	case e.foreign: // our lock excludes nobody who holds others`,
 		new:   `	case false:`,
-		tests: "guard TestForWhileItRuns",
+		tests: "guard/promises TestForWhileItRuns",
 	},
 	{
 		name:  "claim-covers-every-key",
@@ -39,7 +39,7 @@ func (s *series) work(op Op) error {
 		file:  "guard/claim.go",
 		old:   `	err := t.Claim(k.key, k.made,`,
 		new:   `	err := t.Claim(h.state("").key, k.made,`,
-		tests: "guard TestForWithoutTheLock",
+		tests: "guard/promises TestForWithoutTheLock",
 	},
 	{
 		name:  "crew-stores-the-requests-of-failed-changes",
@@ -47,7 +47,7 @@ func (s *series) work(op Op) error {
 		file:  "guard/crew_claims.go",
 		old:   `	return tx.RollbackTo(beforeClaims).Error`,
 		new:   `	return nil`,
-		tests: "guard TestCombineRequests",
+		tests: "guard/promises TestCombineRequests",
 	},
 	{
 		name:  "repeat-in-a-crew-gets-a-turn",
@@ -55,7 +55,7 @@ func (s *series) work(op Op) error {
 		file:  "guard/crew.go",
 		old:   `			m.signal(signal{next: turnApart})`,
 		new:   `			m.signal(signal{next: turnAlone})`,
-		tests: "guard TestCombineRepeatsNeedNoTransaction",
+		tests: "guard/promises TestCombineRepeatsNeedNoTransaction",
 	},
 	{
 		name:  "failed-change-of-a-crew-claims-nothing",
@@ -63,7 +63,7 @@ func (s *series) work(op Op) error {
 		file:  "guard/crew_claims.go",
 		old:   `			failed = append(failed, m.serves.claim)`,
 		new:   ``,
-		tests: "guard TestCombineRequestServedElsewhere",
+		tests: "guard/promises TestCombineRequestServedElsewhere",
 	},
 	{
 		name:  "claim-of-a-crew-proves-nothing",
@@ -71,7 +71,7 @@ func (s *series) work(op Op) error {
 		file:  "internal/dbtx/protect_each.go",
 		old:   `t.underKey(), n.Claim`,
 		new:   `t.underKey(), false`,
-		tests: "guard TestCombineRequestsProveTheCommit",
+		tests: "guard/promises TestCombineRequestsProveTheCommit",
 	},
 	{
 		name:  "purged-request-is-an-overlap",
@@ -79,7 +79,7 @@ func (s *series) work(op Op) error {
 		file:  "guard/claim.go",
 		old:   `	return k.record == nil || k.record.Held != k.held`,
 		new:   `	return k.record != nil && k.record.Held != k.held`,
-		tests: "guard TestOncePurgedBetween",
+		tests: "guard/promises TestOncePurgedBetween",
 	},
 	{
 		name:  "print-is-not-compared",
@@ -87,7 +87,7 @@ func (s *series) work(op Op) error {
 		file:  "once/request.go",
 		old:   `string(stored) != p.sum`,
 		new:   `false`,
-		tests: "guard TestFor TestOnce",
+		tests: "guard/promises TestFor TestOnce",
 	},
 	{
 		name:  "mark-is-believed",
@@ -95,7 +95,7 @@ func (s *series) work(op Op) error {
 		file:  "guard/claim.go",
 		old:   `	if k.record != nil {`,
 		new:   `	if true {`,
-		tests: "guard TestOnceForgotten",
+		tests: "guard/promises TestOnceForgotten",
 	},
 	{
 		name:  "refusal-keeps-the-effects",
@@ -103,7 +103,7 @@ func (s *series) work(op Op) error {
 		file:  "guard/once.go",
 		old:   `		if refused && (unfit != nil || !t.OnlyClaimed()) {`,
 		new:   `		if refused && unfit != nil {`,
-		tests: "guard TestRefuse",
+		tests: "guard/promises TestRefuse",
 	},
 	{
 		name:  "refusal-is-stored-once",
@@ -111,7 +111,7 @@ func (s *series) work(op Op) error {
 		file:  "guard/once.go",
 		old:   `	s.budget.stores()`,
 		new:   `	s.budget.begun = false`,
-		tests: "guard TestRefusalIsStoredAgain",
+		tests: "guard/promises TestRefusalIsStoredAgain",
 	},
 	{
 		name:  "request-runs-again-unasked",
@@ -131,7 +131,7 @@ func (s *series) work(op Op) error {
 		file:  "guard/once.go",
 		old:   `		if err := a.decode(o, &v); err != nil {`,
 		new:   `		if err := a.decode(o, &v); err != nil && a.replayed {`,
-		tests: "guard TestOnceDecodesBeforeTheCommit",
+		tests: "guard/promises TestOnceDecodesBeforeTheCommit",
 	},
 	{
 		name:  "rows-judged-by-the-request",
@@ -141,7 +141,7 @@ func (s *series) work(op Op) error {
 		return ""
 	}`,
 		new:   ``,
-		tests: "guard TestOnceJudgesNoOtherRows",
+		tests: "guard/promises TestOnceJudgesNoOtherRows",
 	},
 	{
 		name:  "row-of-another-request-is-the-request",
@@ -149,7 +149,7 @@ func (s *series) work(op Op) error {
 		file:  "guard/finish.go",
 		old:   `	case v == duplicate && (r.request != nil || r.reserves && !onClaim(conflict)):`,
 		new:   `	case false:`,
-		tests: "guard TestRowOfAnotherRequest",
+		tests: "guard/promises TestRowOfAnotherRequest",
 	},
 	{
 		name:  "row-of-another-request-is-remembered",
@@ -157,7 +157,7 @@ func (s *series) work(op Op) error {
 		file:  "guard/finding.go",
 		old:   `	about := !serves || onClaim(conflict)`,
 		new:   `	about := true`,
-		tests: "guard TestMarkIsOfTheRequest",
+		tests: "guard/promises TestMarkIsOfTheRequest",
 	},
 	{
 		name:  "lock-wait-is-not-restored",
@@ -165,7 +165,7 @@ func (s *series) work(op Op) error {
 		file:  "internal/dbtx/claim.go",
 		old:   `	if bound.During == "" ||`,
 		new:   `	if true ||`,
-		tests: "guard TestForRestoresTheSession",
+		tests: "guard/promises TestForRestoresTheSession",
 	},
 	{
 		name:  "claim-proves-nothing",
@@ -173,7 +173,7 @@ func (s *series) work(op Op) error {
 		file:  "internal/dbtx/journal/proof.go",
 		old:   `	if i.stamp != 0 && stamp == i.stamp {`,
 		new:   `	if i.stamp != 0 && stamp == i.stamp && !i.Row.Kept {`,
-		tests: "guard TestLostCommits",
+		tests: "guard/promises TestLostCommits",
 	},
 	{
 		name:  "any-claim-proves-the-commit",
@@ -208,7 +208,7 @@ func (s *series) work(op Op) error {
 		file:  "guard/claim.go",
 		old:   `	return k.record == nil || k.record.Held != k.held`,
 		new:   `	return k.record != nil && k.record.Held != k.held`,
-		tests: "guard TestForUnreadClaim",
+		tests: "guard/promises TestForUnreadClaim",
 	},
 	{
 		name:  "requests-purged-with-their-answers",
@@ -240,7 +240,7 @@ func (s *series) work(op Op) error {
 		file:  "guard/for.go",
 		old:   `return !k.record.Refused(), nil`,
 		new:   `return true, nil`,
-		tests: "guard TestRefusedIsNotServed",
+		tests: "guard/promises TestRefusedIsNotServed",
 	},
 	{
 		name:  "refused-is-done",
@@ -248,7 +248,7 @@ func (s *series) work(op Op) error {
 		file:  "guard/claim.go",
 		old:   `	case k.record.Refused() && !k.answers:`,
 		new:   `	case false:`,
-		tests: "guard TestRefusedIsNotServed",
+		tests: "guard/promises TestRefusedIsNotServed",
 	},
 	{
 		name:  "lost-commits-are-reported-at-once",
@@ -258,7 +258,7 @@ func (s *series) work(op Op) error {
 	if err != nil`,
 		new: `	_, now, err := c.find(missing)
 	if err != nil`,
-		tests: "guard TestMissingForAMoment",
+		tests: "guard/promises TestMissingForAMoment",
 	},
 	{
 		name:  "purged-claims-are-lost",
@@ -266,7 +266,7 @@ func (s *series) work(op Op) error {
 		file:  "guard/canary.go",
 		old:   `found && attempt == k.attempt || purged {`,
 		new:   `found && attempt == k.attempt || purged && false {`,
-		tests: "guard TestPurgedIsNotLost",
+		tests: "guard/promises TestPurgedIsNotLost",
 	},
 	{
 		name:  "lost-commits-of-a-crew",
@@ -274,7 +274,7 @@ func (s *series) work(op Op) error {
 		file:  "guard/crew_claims.go",
 		old:   `		c.keep(t, made)`,
 		new:   `		_ = made`,
-		tests: "guard TestLostCrew",
+		tests: "guard/promises TestLostCrew",
 	},
 	{
 		name:  "loss-in-two-events",
@@ -290,6 +290,6 @@ func (s *series) work(op Op) error {
 		file:  "guard/canary.go",
 		old:   `	c.strike(missing)`,
 		new:   ``,
-		tests: "guard TestLostCommitsAreReported",
+		tests: "guard/promises TestLostCommitsAreReported",
 	},
 }
