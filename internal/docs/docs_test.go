@@ -260,7 +260,7 @@ func TestDoctorTable(t *testing.T) {
 func TestNamedTests(t *testing.T) {
 	name := regexp.MustCompile("`([a-z0-9]+)\\.(Test[A-Za-z]+)`")
 	where := map[string]string{
-		"lock": "lock", "redislock": "lock/redislock", "sqllock": "lock/sqllock", "quorumlock": "lock/quorumlock", "switchlock": "lock/switchlock", "etcdlock": "lock/etcdlock", "zklock": "lock/zklock", "guard": "guard", "dbguard": "dbguard", "dbtx": "internal/dbtx", "dialect": "internal/dbtx/dialect",
+		"lock": "lock", "redislock": "lock/redislock", "sqllock": "lock/sqllock", "quorumlock": "lock/quorumlock", "switchlock": "lock/switchlock", "etcdlock": "lock/etcdlock", "zklock": "lock/zklock", "guard": "guard", "promises": "guard/promises", "dbguard": "dbguard", "dbtx": "internal/dbtx", "dialect": "internal/dbtx/dialect",
 		"e2e": "cmd/guard-monitor/internal/e2e", "chaos": "internal/chaos", "alerts": "cmd/guard-monitor/internal/alerts",
 		"incident": "cmd/guard-monitor/internal/incident", "outbox": "notify/outbox", "once": "once", "rabbitmq": "notify/rabbitmq", "webhook": "notify/webhook",
 		"inbox": "inbox", "drivers": "interop/drivers", "amqpinbox": "inbox/amqpinbox", "grpcguard": "grpcguard", "httpguard": "httpguard",
