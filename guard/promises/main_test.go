@@ -1,3 +1,6 @@
+// Package promises tests what package guard promises to its users, by what that exports, on each
+// database and behind the faults that docs/guarantees.md lists. The tests of what guard does not
+// export are beside its code: they compile in a moment.
 package promises_test
 
 import (
