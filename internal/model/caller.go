@@ -23,25 +23,29 @@ func (s *State) holder(i int) holder {
 	return other
 }
 
-// heard is an action that asks the engine who has the key. It is asked in vain, or not
-// at all, in an outage and by a caller without the lock.
+// heard is an action that asks the engine who has the key. It is not asked in an outage, and by a
+// caller without the lock.
 func heard(then func(cfg *Config, s *State, i int, h holder)) func(cfg *Config, s *State, i int) bool {
 	return func(cfg *Config, s *State, i int) bool {
 		h := notAsked
-		if s.askable(cfg, i) {
-			h = s.holder(i)
-		} else if !s.grant(i).Local {
+		switch {
+		case s.grant(i).Local:
+		case s.proc(cfg, i).Out, s.Node == silent && s.useless(i):
 			s.Callers[i].AskUnheard = true
+		case s.Node == silent:
+			return false
+		default:
+			h = s.holder(i)
 		}
 		then(cfg, s, i, h)
 		return true
 	}
 }
 
-// unheard is the same where the answer is lost.
+// unheard is the same where the answer is lost, or the node is silent.
 func unheard(then func(cfg *Config, s *State, i int, h holder)) func(cfg *Config, s *State, i int) bool {
 	return func(cfg *Config, s *State, i int) bool {
-		if !s.askable(cfg, i) || !s.spend(cfg, &s.Left.Mute) {
+		if s.unasked(cfg, i) || s.Node != silent && !s.spend(cfg, &s.Left.Mute) {
 			return false
 		}
 		s.Callers[i].AskUnheard = true
@@ -50,9 +54,8 @@ func unheard(then func(cfg *Config, s *State, i int, h holder)) func(cfg *Config
 	}
 }
 
-func (s *State) askable(cfg *Config, i int) bool {
-	return !s.grant(i).Local && !s.proc(cfg, i).Out && s.Node != silent
-}
+// unasked reports whether caller i asks nobody who has the key.
+func (s *State) unasked(cfg *Config, i int) bool { return s.grant(i).Local || s.proc(cfg, i).Out }
 
 // find judges the conflict of a caller. A lost race without the lock is run again.
 func find(cfg *Config, s *State, i int, h holder) {

@@ -54,7 +54,7 @@ func (c Covered) Never() (missed, blind []string) {
 }
 
 var pcNames = [...]string{
-	idle: "not begun", queued: "queued", asking: "asking", marked: "marked", aboard: "aboard", granted: "granted", hanging: "hanging", looked: "looked", loaded: "loaded",
+	idle: "not begun", queued: "queued", asking: "asking", denied: "denied", marked: "marked", aboard: "aboard", granted: "granted", hanging: "hanging", looked: "looked", loaded: "loaded",
 	writing: "writing", deadlocked: "deadlocked", refused: "refused", working: "working", written: "written", committing: "committing", unknown: "unknown", resolving: "resolving",
 	doubting: "doubting", conflicted: "conflicted", closing: "closing", freeing: "freeing", giving: "giving up", reporting: "reporting", returning: "returning", returned: "returned", dead: "dead",
 }

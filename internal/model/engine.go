@@ -17,10 +17,10 @@ var engineActions = []action{
 	{asking, "%s is refused: ErrBusy", beBusy},
 	{anywhere, "the watchdog finds that the lock of %s is gone", renewGone},
 	{anywhere, "the watchdog sees that the deadline of the lock of %s has passed", notice},
-	{anywhere, "the deadline of the abandoned lock of %s passes", passAbandoned},
+	{anywhere, passSays, passAbandoned},
 	{anywhere, "the lock of %s expires", expire},
 	{closing, "%s gives the lock back", giveBack},
-	{closing, "%s gives the lock back, as it has been handed over before", giveBackTwice},
+	{closing, keepsSays, giveBackAlone},
 	{freeing, "the engine takes the lock back from %s", takeBack},
 	{freeing, "%s gives the lock back, and the request is lost", giveBackUnsent},
 	{freeing, "%s gives the lock back, and the answer is lost", giveBackUnheard},
@@ -65,7 +65,7 @@ func beBusyHere(cfg *Config, s *State, i int) bool {
 }
 
 func acquire(cfg *Config, s *State, i int) bool {
-	if s.Holder != 0 && !cfg.Weak.GrantTwice || s.Node != up || s.proc(cfg, i).Out || s.marked(cfg, i) || s.uses(i) {
+	if s.Holder != 0 && !cfg.Weak.GrantTwice || s.Node != up || !s.asks(cfg, i) || s.marked(cfg, i) || s.uses(i) {
 		return false
 	}
 	s.Holder = owner(i)
@@ -79,7 +79,7 @@ func acquire(cfg *Config, s *State, i int) bool {
 // one at the same time.
 func (s *State) lease(i int, owner uint8) {
 	c := &s.Callers[i]
-	c.Grant, c.PC = owner, granted
+	c.Grant, c.PC, c.Denied = owner, granted, false
 	for j := range s.Callers {
 		d := &s.Callers[j]
 		if j == i || !d.holds() || d.Grant == owner || s.Grants[d.Grant-1].Local {
@@ -97,7 +97,7 @@ func (s *State) lease(i int, owner uint8) {
 }
 
 func acquireUnheard(cfg *Config, s *State, i int) bool {
-	if s.Holder != 0 || s.Node != up || s.proc(cfg, i).Out || s.marked(cfg, i) || s.uses(i) || !s.spend(cfg, &s.Left.Mute) {
+	if s.Holder != 0 || s.Node != up || !s.asks(cfg, i) || s.marked(cfg, i) || s.uses(i) || !s.spend(cfg, &s.Left.Mute) {
 		return false
 	}
 	s.Holder = owner(i)
@@ -228,7 +228,7 @@ func (s *State) lapsed(cfg *Config, i int) bool {
 
 func renewGone(cfg *Config, s *State, i int) bool {
 	g := &s.Grants[i]
-	if g.State != held || g.Local || s.Node != up || s.Holder == owner(i) || s.proc(cfg, i).Dead {
+	if g.State != held || g.Local || s.Node == silent || s.Holder == owner(i) || s.proc(cfg, i).Dead {
 		return false
 	}
 	s.lose(cfg, i)
@@ -287,10 +287,11 @@ func giveBack(cfg *Config, s *State, i int) bool {
 	return true
 }
 
-// giveBackTwice is the end of the short while in which a lock is handed over more than once.
-func giveBackTwice(cfg *Config, s *State, i int) bool {
+// giveBackAlone is a release although the next caller waits. A lock is handed over more than once for a
+// short while only, and no more once a renewal has failed, as it may have in an outage.
+func giveBackAlone(cfg *Config, s *State, i int) bool {
 	c, g := &s.Callers[i], s.grant(i)
-	if !g.Twice || g.State != held || g.Past || s.heir(cfg, i) < 0 {
+	if !g.Twice && s.Outages == 0 || g.Local || g.State != held || g.Past || s.heir(cfg, i) < 0 {
 		return false
 	}
 	c.Scatters, c.PC, g.State = s.scatters(cfg, i), freeing, ended

@@ -34,26 +34,31 @@ const (
 	missSays       = "the turn of %s does not come in time"
 	twinSays       = "%s inserts the row of another of its crew, and runs alone"
 	workSays       = "%s runs the operation and stores its answer"
+	keepsSays      = "%s gives the lock back, and hands it over no more"
+	placeSays      = "%s wants a place in the queue of its process"
+	withoutSays    = "%s goes on without the lock"
+	passSays       = "the deadline of the abandoned lock of %s passes"
 )
 
 var labels = map[Sight]label{
 	Overruns:     {actions: []string{overrunSays}, idle: notAboard},
 	Parts:        {actions: []string{missSays, twinSays}, idle: at(idle, queued, asking)},
-	Queues:       {actions: []string{queueSays, "%s wants the lock, which another caller of its process has: ErrBusy"}, idle: at(idle, queued, asking)},
+	Queues:       {actions: []string{queueSays, "%s wants the lock, which another caller of its process has: ErrBusy", placeSays}, idle: at(idle, queued, asking, denied)},
 	Granted:      {actions: []string{"the engine grants the lock to %s"}},
 	Held:         {actions: []string{"%s is refused: ErrBusy"}, idle: asksAgain},
 	GrantUnheard: {actions: []string{"the engine grants a lock to %s, whose answer is lost"}},
 	AcquireLost:  {actions: []string{"the acquire of %s is held up on its way, and given up"}},
+	Unserved:     {actions: []string{"the engine does not serve the acquire of %s"}, idle: asksInVain},
 	AcquireLate:  {actions: []string{"the engine executes the late acquire of %s"}, idle: heldByAny},
 
 	Renewed:     {idle: heldBySubject},
 	RenewedGone: {actions: []string{"the watchdog finds that the lock of %s is gone"}, idle: givenUp},
 	RenewalLost: {idle: anywhen},
-	Deadline:    {actions: []string{"%s is paused past the deadline of its lock", "the deadline of the abandoned lock of %s passes"}, idle: meansNothing},
+	Deadline:    {actions: []string{"%s is paused past the deadline of its lock", passSays}, idle: meansNothing},
 	Expired:     {actions: []string{"the lock of %s expires"}},
 	LockLost:    {actions: []string{"the lock of %s is lost: its node fails before a replica has it"}},
 
-	SendsRelease:   {actions: []string{giveBackSays, "%s gives the lock back, as it has been handed over before"}, fits: to(freeing), idle: at(asking)}, // of a lock that it meets
+	SendsRelease:   {actions: []string{giveBackSays, keepsSays}, fits: to(freeing), idle: at(asking)}, // of a lock that it meets
 	Released:       {actions: []string{takeBackSays, reclaimSays}, fits: releasesOwn},
 	ReleasedGone:   {actions: []string{takeBackSays}, fits: releasesNone, idle: at(asking)},
 	ReleaseUnheard: {actions: []string{"%s gives the lock back, and the answer is lost"}},
@@ -64,6 +69,13 @@ var labels = map[Sight]label{
 
 	Inspected:      {actions: []string{findSays, doubtSays, abandonSays}, fits: showsHolder},
 	InspectUnheard: {actions: []string{"%s asks who has the lock, and gets no answer", "%s asks whether it still has the lock, and gets no answer", "%s asks who has the lock, gets no answer, and leaves the lock to expire"}},
+
+	NodeSilent:     {actions: []string{"the node of the lock falls silent"}},
+	NodeRefuses:    {actions: []string{"the node of the lock grants no locks any more"}},
+	NodeBack:       {actions: []string{"the node of the lock is back"}},
+	OutageBegins:   {actions: []string{withoutSays}, fits: isFirst},
+	OutageReported: {idle: hasEnded},
+	OutageEnds:     {actions: []string{"the process of %s finds the lock available again"}},
 
 	Begins:    {actions: []string{beginSays}},
 	BeginLost: {actions: []string{"the database falls silent, and does not answer the BEGIN of %s", breakSays, breakFirstSays, breakReadSays}, idle: at(granted, marked, refused, unknown, resolving, conflicted, closing)},
@@ -120,8 +132,11 @@ var unseen = map[string]hidden{
 	sendSays:                                                           unsent,
 	commitSays:                                                         unsent,
 	loadSays:                                                           func(cfg *Config, before, _ *State, i int) bool { return !cfg.Update || before.useless(i) },
-	doubtSays:                                                          func(_ *Config, before, _ *State, i int) bool { return before.useless(i) },
-	abandonSays:                                                        func(_ *Config, before, _ *State, i int) bool { return before.useless(i) },
+	findSays:                                                           func(cfg *Config, before, _ *State, i int) bool { return before.unasked(cfg, i) },
+	doubtSays:                                                          func(cfg *Config, before, _ *State, i int) bool { return before.useless(i) || before.unasked(cfg, i) },
+	abandonSays:                                                        func(cfg *Config, before, _ *State, i int) bool { return before.useless(i) || before.unasked(cfg, i) },
+	withoutSays:                                                        func(cfg *Config, before, _ *State, i int) bool { return before.proc(cfg, i).Out },
+	passSays:                                                           func(_ *Config, before, _ *State, i int) bool { return before.Grants[i].Local },
 	"%s finds its row as its crew begins, which falls apart": unnoticed,
 	"%s closes its crew": unnoticed,
 	twinSays:             unnoticed,
@@ -164,6 +179,17 @@ func asksAgain(cfg *Config, x Seen, s *State) bool {
 	return s.Holder != 0 && s.Callers[x.Who].PC == asking && (!cfg.Refuse || s.reclaimable(cfg, x.Who))
 }
 
+// asksInVain: who waits asks a node again that serves no locks.
+func asksInVain(cfg *Config, x Seen, s *State) bool {
+	return s.Node != up && s.Callers[x.Who].PC == asking && s.asks(cfg, x.Who) && !cfg.Refuse
+}
+
+// isFirst: the first caller who goes on without the lock reports it, and the others do not.
+func isFirst(cfg *Config, x Seen, before, _ *State) bool { return !before.proc(cfg, x.Who).Out }
+
+// hasEnded: the end of an outage is reported behind it, perhaps after the next one has begun.
+func hasEnded(cfg *Config, x Seen, s *State) bool { return int(s.proc(cfg, x.Who).Ends) >= x.Count }
+
 // givenUp: the Locker did not rely on the grant any more when its renewal was answered.
 func givenUp(_ *Config, x Seen, s *State) bool {
 	return s.Grants[x.Who].State != held && s.Holder != owner(x.Who)
@@ -194,8 +220,8 @@ func beginsWithIt(cfg *Config, x Seen, before, _ *State) bool {
 	return cfg.Postgres || before.Callers[x.Who].PC != granted
 }
 
-func showsHolder(_ *Config, x Seen, before, _ *State) bool {
-	return holderNames[before.holder(x.Who)] == x.Says
+func showsHolder(cfg *Config, x Seen, before, _ *State) bool {
+	return !before.unasked(cfg, x.Who) && holderNames[before.holder(x.Who)] == x.Says
 }
 
 func durable(_ *Config, x Seen, s *State) bool { return s.Unsafe&(1<<x.Who) == 0 }

@@ -6,7 +6,9 @@ var outageActions = []action{
 	{anywhere, "the node of the lock falls silent", nodeSilent},
 	{anywhere, "the node of the lock grants no locks any more", nodeRefuses},
 	{anywhere, "the node of the lock is back", nodeBack},
-	{asking, "%s goes on without the lock", goWithout},
+	{asking, "the engine does not serve the acquire of %s", beDenied},
+	{denied, placeSays, askForPlace},
+	{asking, withoutSays, goWithout},
 	{anywhere, "the process of %s finds the lock available again", probe},
 }
 
@@ -31,9 +33,33 @@ func nodeBack(_ *Config, s *State, i int) bool {
 	return true
 }
 
+// asks reports whether caller i asks the engine for the lock when its turn comes. Who waits learns of an
+// outage that begins meanwhile; who does not wait may have come before.
+func (s *State) asks(cfg *Config, i int) bool {
+	return !s.Callers[i].Denied && (!s.proc(cfg, i).Out || cfg.Refuse)
+}
+
+// beDenied is the last acquire of a caller whom the engine does not serve: it leaves the queue. Who is
+// behind it asks next.
+func beDenied(cfg *Config, s *State, i int) bool {
+	if !cfg.DBOnly || s.Node == up || !s.asks(cfg, i) {
+		return false
+	}
+	s.leave(cfg, i)
+	s.Callers[i].PC, s.Callers[i].Denied = denied, true
+	return true
+}
+
+// askForPlace leads to the end of the queue, whether the node is back or not.
+func askForPlace(cfg *Config, s *State, i int) bool {
+	s.enter(cfg, i)
+	return true
+}
+
+// goWithout is a place in the local queue. The first caller that has one begins the outage.
 func goWithout(cfg *Config, s *State, i int) bool {
 	p := s.proc(cfg, i)
-	if !cfg.DBOnly || !p.Out && s.Node == up {
+	if !p.Out && !s.Callers[i].Denied {
 		return false
 	}
 	if !p.Out {
@@ -41,7 +67,8 @@ func goWithout(cfg *Config, s *State, i int) bool {
 		p.Begins++
 	}
 	s.Grants[i] = Grant{State: held, Local: true}
-	s.Callers[i].Grant, s.Callers[i].PC = owner(i), granted
+	c := &s.Callers[i]
+	c.Grant, c.PC, c.Denied = owner(i), granted, false
 	return true
 }
 
@@ -52,5 +79,10 @@ func probe(cfg *Config, s *State, i int) bool {
 	}
 	p.Out = false
 	p.Ends++
+	for j := range s.Callers {
+		if cfg.Callers[j] == cfg.Callers[i] {
+			s.Callers[j].Denied = false
+		}
+	}
 	return true
 }

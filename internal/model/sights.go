@@ -1,6 +1,9 @@
 package model
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // A Sight is a kind of step that a run of the code shows from outside: at the engine, at the
 // database, and to the caller.
@@ -15,6 +18,7 @@ const (
 	Held           Sight = "finds the lock held"
 	GrantUnheard   Sight = "is granted the lock, and the answer is lost"
 	AcquireLost    Sight = "gets no answer to its acquire"
+	Unserved       Sight = "asks for the lock in vain"
 	AcquireLate    Sight = "its late acquire is executed"
 	Renewed        Sight = "its lock is renewed"
 	RenewedGone    Sight = "a renewal finds its lock gone"
@@ -32,6 +36,12 @@ const (
 	OrphanUnheard  Sight = "a Locker releases its lock, and gets no answer"
 	Inspected      Sight = "asks who has the lock"
 	InspectUnheard Sight = "asks who has the lock, and gets no answer"
+	NodeSilent     Sight = "the node of the lock falls silent"
+	NodeRefuses    Sight = "the node of the lock grants no locks any more"
+	NodeBack       Sight = "the node of the lock is back"
+	OutageBegins   Sight = "reports that an outage has begun"
+	OutageEnds     Sight = "its process finds that locks are granted again"
+	OutageReported Sight = "its process reports that an outage has ended"
 	Begins         Sight = "begins a transaction"
 	BeginLost      Sight = "gets no answer to its BEGIN"
 	Reads          Sight = "reads the row"
@@ -72,7 +82,7 @@ type Seen struct {
 	Says    string // the verdict of an event, what a Do returns, or who has the lock
 	Holder  int    // of Rests: who asked for the lock that the engine has, -1 for nobody
 	Version int    // of Rests: that of the row
-	Count   int    // of an event: for how many callers it stands
+	Count   int    // of an event: for how many callers it stands; of OutageReported: how many ends were reported
 	Effects int    // of Rests: how often the operation of the request has taken effect
 	Marked  bool   // of Rests: whether the engine has a mark
 }
@@ -85,7 +95,7 @@ func (x Seen) String() string {
 			who = names[x.Holder]
 		}
 		return fmt.Sprintf("the engine has a lock of %s, mark: %t, the row's version is %d, effects: %d", who, x.Marked, x.Version, x.Effects)
-	case x.What == Crashed:
+	case slices.Contains([]Sight{Crashed, NodeSilent, NodeRefuses, NodeBack}, x.What):
 		return string(x.What)
 	case x.Says != "":
 		return fmt.Sprintf("%s %s: %s", names[x.Who], x.What, x.Says)

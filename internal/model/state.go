@@ -101,6 +101,7 @@ type Caller struct {
 	Got       uint8    // whose answer it returns, from 1
 	Refusing  bool     // it has rolled back, and stores a refusal
 	Unmarked  bool     // it acquires the lock whether there is a mark or not
+	Denied    bool     // it does not ask for the lock again, unless an outage ends before it has its place
 
 	Leader   uint8 // of the crew that it is in, from 1
 	Crew     uint8 // those whose changes it commits with its own, a bit each
@@ -143,6 +144,7 @@ const (
 	idle pc = iota
 	queued
 	asking
+	denied  // by an engine that serves nobody: wants a place in the local queue
 	marked  // reads the claim, as there is a mark
 	aboard  // of a crew: its change is made, and answered, with its leader's
 	granted // begins the transaction

@@ -41,7 +41,7 @@ const plenty = 200
 // are crashes: then a commit is on the disk once it was [Flushed].
 func NewTrace(cfg *Config) *Trace {
 	s := start(cfg)
-	s.Left = Budget{Lose: plenty, Lapse: plenty, Mute: plenty, Cut: plenty, Deadlock: plenty, Kill: plenty, Crash: plenty, Late: plenty, Hang: plenty}
+	s.Left = Budget{Lose: plenty, Lapse: plenty, Mute: plenty, Cut: plenty, Deadlock: plenty, Kill: plenty, Crash: plenty, Late: plenty, Hang: plenty, Outage: plenty}
 	return &Trace{cfg: cfg, states: reached{s: {}}, Covered: NewCovered()}
 }
 

@@ -38,7 +38,8 @@ func TestTrace(t *testing.T) {
 		{What: Commits}, {What: Rests, Holder: 0, Version: 1}, {What: CommitAnswered},
 	}
 	end := []Seen{{What: SendsRelease}, {What: Released}, {What: Returns, Says: "nil"}, {What: Rests, Holder: -1, Version: 1}}
-	if err := see(slices.Concat(insert, end)); err != nil {
+	cfg := &Config{Name: "mysql insert", Callers: two}
+	if err := see(cfg, slices.Concat(insert, end)); err != nil {
 		t.Error(err)
 	}
 	for _, wrong := range []Seen{
@@ -47,15 +48,41 @@ func TestTrace(t *testing.T) {
 		{What: Publishes, Says: "lost"},
 		{What: Rests, Holder: 0, Version: 0},
 	} {
-		err := see(append(slices.Clone(insert), wrong))
+		err := see(cfg, append(slices.Clone(insert), wrong))
 		if err == nil || !strings.Contains(err.Error(), "a.0 gives the lock back") {
 			t.Errorf("%s: got %v, want an error with what could happen instead", wrong, err)
 		}
 	}
 }
 
-func see(steps []Seen) error {
-	trace := NewTrace(&Config{Name: "mysql insert", Callers: two})
+// TestTraceOfAnOutage follows callers of one process, the first of whom begins an outage. Nobody goes on
+// without the lock unless that was reported.
+func TestTraceOfAnOutage(t *testing.T) {
+	asked := []Seen{{What: Queues}, {What: NodeRefuses}, {What: Unserved}, {What: Queues}}
+	begun := slices.Concat(asked, []Seen{{What: OutageBegins}, {What: Begins}})
+	ended := slices.Concat(begun, []Seen{{What: NodeBack}, {What: OutageEnds}, {What: OutageReported, Count: 1}})
+	cfg := &Config{Name: "DBOnly insert", Callers: three, DBOnly: true}
+	if err := see(cfg, ended); err != nil {
+		t.Error(err)
+	}
+	for _, wrong := range [][]Seen{
+		append(asked, Seen{What: Begins}),
+		append(asked[:2:2], Seen{What: OutageBegins}),
+		append(begun, Seen{What: OutageBegins, Who: 2}),
+		append(begun, Seen{What: Queues, Who: 2}, Seen{What: Unserved, Who: 2}),
+		append(begun, Seen{What: OutageEnds}),
+		append(begun, Seen{What: OutageReported, Count: 1}),
+		append(ended, Seen{What: OutageReported, Count: 2}),
+		append(ended, Seen{What: Begins, Who: 1}),
+	} {
+		if see(cfg, wrong) == nil {
+			t.Errorf("the model takes %v", wrong)
+		}
+	}
+}
+
+func see(cfg *Config, steps []Seen) error {
+	trace := NewTrace(cfg)
 	for _, x := range steps {
 		if err := trace.See(x); err != nil {
 			return err
