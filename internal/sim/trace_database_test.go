@@ -199,8 +199,10 @@ func (t *tracer) writeAnswered(who int, affected int64, err error) {
 		t.see(model.WriteLeft, who)
 	case err != nil && deadlock(err):
 		t.see(model.Deadlocked, who)
-	case err != nil && timedOut(err):
+	case err != nil && timedOut(err) && t.w.serves:
 		t.see(model.ClaimTaken, who)
+	case err != nil && timedOut(err): // its transaction is rolled back
+		t.see(model.WriteLost, who)
 	case err != nil || affected == 0:
 		t.judging[who] = true
 		t.see(model.WriteRefused, who)
