@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/internal/model"
 	"github.com/belaygo/belay/internal/sim/simdb"
 )
@@ -59,6 +60,14 @@ var tracedCrews = []tracedKind{
 	{"combined insert", "orders/k", model.Config{Crew: true, Keyed: true}},
 }
 
+// tracedOutages are those of callers who go on without the lock while its server serves none.
+var tracedOutages = []tracedKind{
+	{"insert", "orders/k", model.Config{DBOnly: true, Keyed: true}},
+	{"insert with a key", "labels/k", model.Config{DBOnly: true}},
+	{"update", "stocks/1", model.Config{DBOnly: true, Update: true, Row: 1}},
+	{"update with a stamp", "wares/1", model.Config{DBOnly: true, Update: true, Row: 1, Stamp: true}},
+}
+
 // A family is what schedules are drawn from, and how many: in ordinary tests, and in `make sim`. Those of
 // one family stay what they are when another one grows.
 type family struct {
@@ -71,7 +80,11 @@ var families = map[string]family{
 	"requests":        {tracedRequests, 200, 3000},
 	"requests by For": {tracedFor, 200, 1500},
 	"crews":           {tracedCrews, 200, 2000},
+	"outages":         {tracedOutages, 200, 2000},
 }
+
+// comings are when callers come whose lock may have no server then.
+var comings = []time.Duration{0, 0, 700 * time.Millisecond, ttl + time.Second}
 
 func newTraced(family string, seed uint64) traced {
 	r := rand.New(rand.NewPCG(seed, 5))
@@ -81,6 +94,9 @@ func newTraced(family string, seed uint64) traced {
 	p := plan{seed: seed, faults: 1 + r.IntN(5), server: simdb.MariaDB, dialect: "mysql"}
 	if cfg.Postgres = r.IntN(2) == 0; cfg.Postgres {
 		p.server, p.dialect = simdb.PostgreSQL, "postgres"
+	}
+	if cfg.DBOnly {
+		p.policy = guard.DBOnly
 	}
 	if p.knobs.VisibleBeforeDurable = r.IntN(3) == 0; p.knobs.VisibleBeforeDurable {
 		cfg.Budget.Crash = 1
@@ -101,6 +117,13 @@ func newTraced(family string, seed uint64) traced {
 		cfg.Callers[2] = 0
 		p.work[0] = append(p.work[0], []spec{s})
 	}
+	if cfg.DBOnly { // some come when an outage has begun, or ended
+		for _, of := range p.work {
+			for i := range of {
+				of[i][0].rest = comings[r.IntN(len(comings))]
+			}
+		}
+	}
 	cfg.Name = p.dialect + " " + kind.name
 	return traced{p, &cfg, kind.row, key}
 }
@@ -116,7 +139,7 @@ type narrow struct {
 func (n *narrow) next(w *world, calls []*call) choice {
 	if n.tracer == nil {
 		n.tracer = newTracer(w, n.traced)
-		w.gate.trace = n.tracer
+		w.gate.follow(n.tracer)
 	}
 	if len(n.ahead) > 0 {
 		c := n.ahead[0]
@@ -155,10 +178,16 @@ func (n *narrow) has(c choice, calls []*call) bool {
 	switch c.do {
 	case run, lose, haunt, killProcess:
 		return true
+	case toggle, fill:
+		return n.cfg.DBOnly && !slices.ContainsFunc(calls, n.reclaims)
 	case crash:
 		return len(n.tracer.judging)+len(n.tracer.unsure) == 0
 	case wait:
 		acquires := slices.ContainsFunc(calls, func(x *call) bool { return strings.HasPrefix(x.text, "ACQUIRE") })
+		asks := func(x *call) bool { return x.text == queue && !n.tracer.denied[x.op.caller()] }
+		if n.cfg.DBOnly && (acquires || slices.ContainsFunc(calls, asks) || !n.cfg.Refuse && c.forTime > ttl) { // who stands still, or has no answer in time, goes on without the lock
+			return false
+		}
 		if (n.cfg.Serves != model.NoRequest || n.cfg.Crew) && !n.cfg.Refuse && len(n.work[0]) > 1 && c.forTime > ttl { // the next of the queue begins to acquire
 			return false
 		}
@@ -180,7 +209,7 @@ func (n *narrow) cuts(do action, c *call) bool {
 	}
 	switch verbOf(c) {
 	case "ACQUIRE":
-		return n.cfg.Refuse
+		return n.cfg.Refuse && !n.cfg.DBOnly
 	case "RELEASE": // not of a lock that its caller meets
 		return do != delay && !n.reclaims(c)
 	case "RENEW", "INSPECT", "INSERT", "UPDATE", claims, works, stores:
@@ -201,8 +230,8 @@ func follow(t *testing.T, p traced, weak model.Weakness) (*tracer, result) {
 }
 
 // TestTraces follows schedules through the model: each step must be one that the model can
-// take. They are always the same: of others, about one in 5,000 of rows and one in 1,000 of requests
-// has a step that the model lacks.
+// take. They are always the same: of others, about one in 5,000 of rows and of outages,
+// and one in 1,000 of requests, has a step that the model lacks.
 func TestTraces(t *testing.T) {
 	if os.Getenv(envSeed) != "" {
 		for _, family := range slices.Sorted(maps.Keys(families)) {

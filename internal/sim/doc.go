@@ -158,16 +158,20 @@
 // none of these states can take is a difference between model and code; docs/guarantees.md decides
 // which of them is wrong. TestTracesBite shows that the test finds a weakened model.
 //
-//	make sim                     # follows 6,000 schedules of rows and 3,000 of requests, always the same
+//	make sim                     # follows 6,000 schedules of rows and 2,000 of outages, among others, always the same
 //	make sim BELAY_TRACES=20000  # follows as many others
 //	make sim SEED=1234           # prints the trace of one schedule of each kind, too
 //
-// Among the others, about one in 5,000 of rows and one in 1,000 of requests has a step that the model
-// lacks: extend the model. The test prints the model's actions that no schedule took, and the code's steps
-// that are no action. For 22 actions nothing is looked at: those of crews and DBOnly, of strangers, of
-// purges, of a second key, and of a row that is another request's. It leaves out For, repeats of an
-// acquire without an answer, a crash or a pause while evidence is collected, a read of a claim that is
-// cut, and a crash while the outcome of a COMMIT is looked for.
+// In those of outages the policy is DBOnly. The server of the locks goes away, or keeps nothing more, and
+// comes back. Callers who get no answer go on without the lock. The first one of a process reports that an
+// outage has begun. The others join it, until the process finds that locks are granted again.
+//
+// Among the others, about one in 5,000 of rows and of outages, and one in 1,000 of requests, has a step
+// that the model lacks: extend the model. The test prints the model's actions that no schedule took, and
+// the code's steps that are no action. For 13 actions nothing is looked at: those of strangers, of purges, of a second key,
+// of a row that is another request's, and of callers who are short of time. It leaves out repeats of an
+// acquire without an answer, under DBOnly every acquire without one, a crash or a pause while evidence is
+// collected, a read of a claim that is cut, and a crash while the outcome of a COMMIT is looked for.
 //
 // # More
 //

@@ -56,6 +56,13 @@ func (g *gate) wake() {
 	}
 }
 
+// follow lets a tracer see the calls. The mutex shows it to a caller whom a timer wakes.
+func (g *gate) follow(t *tracer) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.trace = t
+}
+
 // pass waits until the scheduler has decided what becomes of c.
 func (g *gate) pass(c *call) fate {
 	c.decided = make(chan fate, 1)

@@ -191,6 +191,7 @@ func (w *world) tick() {
 func (w *world) settleDown() {
 	if !w.calm {
 		w.calm, w.calmed, w.server.down, w.server.full = true, time.Now(), false, false
+		w.gate.trace.shaken()
 	}
 }
 
@@ -312,10 +313,12 @@ func (w *world) apply(c choice, calls []*call) {
 		w.server.failOver(c.n)
 	case c.do == toggle:
 		w.server.down = !w.server.down
+		w.gate.trace.shaken()
 		w.history.shaken++
 		w.history.cutOff++
 	case c.do == fill:
 		w.server.full = !w.server.full
+		w.gate.trace.shaken()
 		w.history.shaken++
 		w.history.cutOff++
 	case c.do == killProcess:

@@ -22,6 +22,7 @@ func (t *tracer) holder(o *op) string {
 
 func (t *tracer) acquired(c *call, do action) {
 	r, who := c.asks[0], c.op.caller()
+	t.denied[who] = do == run && unserved(c.err)
 	granted := c.err == nil && do != cut && do != delay
 	switch {
 	case granted && do == run:
@@ -29,6 +30,8 @@ func (t *tracer) acquired(c *call, do action) {
 		t.deadlines[r.Owner] = c.at.Add(localTTL)
 	case granted:
 		t.see(model.GrantUnheard, who)
+	case do == run && unserved(c.err):
+		t.see(model.Unserved, who)
 	case do == run && errors.Is(c.err, lockengine.ErrMarked):
 		t.judging[who] = true
 		t.see(model.Marked, who)
@@ -73,13 +76,13 @@ func (t *tracer) released(c *call, do action) {
 	case c.op == nil && gone && t.superseded(c.asks[0].Owner):
 		t.others["RELEASE of a lock that its caller has got again"]++
 		return
-	case c.op == nil && do != run && (do == cut || gone):
+	case c.op == nil && unserved(c.err), c.op == nil && do != run && (do == cut || gone):
 		what = model.OrphanUnheard
 	case c.op == nil && gone:
 		what = model.OrphanAbsent
 	case c.op == nil:
 		what = model.OrphanReleased
-	case do == cut:
+	case do == cut, unserved(c.err):
 		what = model.ReleaseUnsent
 	case do == cutAnswer:
 		what = model.ReleaseUnheard

@@ -35,12 +35,16 @@ type tracer struct {
 	rested    bool                 // nothing was seen since the servers were looked at
 	others    map[string]int       // statements that stand for nothing in the model
 	omitted   map[string]int       // choices of the dice that the model lacks
+	node      model.Sight          // what the node of the lock did last
+	vain      map[int]bool         // callers who have asked it in vain since anything else was seen
+	denied    map[int]bool         // callers who have asked it in vain last, until an outage ends
+	ends      map[int]int          // how many ends of outages were reported, by the first caller of the process
 }
 
 func newTracer(w *world, p traced) *tracer {
 	return &tracer{
 		w: w, trace: model.NewTrace(p.cfg), row: p.row, key: p.key, readers: make(map[string]bool), deadlines: make(map[string]time.Time),
-		conns: make(map[string]*op), broken: make(map[string]bool), commits: make(map[string]bool), judging: make(map[int]bool), unsure: make(map[int]bool), others: make(map[string]int), omitted: make(map[string]int),
+		conns: make(map[string]*op), broken: make(map[string]bool), commits: make(map[string]bool), judging: make(map[int]bool), unsure: make(map[int]bool), node: model.NodeBack, vain: make(map[int]bool), denied: make(map[int]bool), ends: make(map[int]int), others: make(map[string]int), omitted: make(map[string]int),
 	}
 }
 
@@ -85,6 +89,14 @@ func (t *tracer) take(x model.Seen) {
 func (t *tracer) add(x model.Seen) {
 	if t.err != nil || x.Who < 0 {
 		return
+	}
+	switch {
+	case x.What == model.Unserved && t.vain[x.Who]: // which changes nothing
+		return
+	case x.What == model.Unserved:
+		t.vain[x.Who] = true
+	case x.What != model.Rests:
+		clear(t.vain)
 	}
 	if x.What == model.CommitLost || x.What == model.CommitUnheard {
 		t.unsure[x.Who] = true
@@ -158,7 +170,9 @@ func (t *tracer) decided(c *call, do action) {
 		t.renewed(c, do)
 	case verb == "RELEASE":
 		t.released(c, do)
-	case verb == "INSPECT" && do == run:
+	case verb == "PROBE":
+		t.probed(c, do)
+	case verb == "INSPECT" && do == run && c.err == nil:
 		t.take(model.Seen{What: model.Inspected, Who: c.op.caller(), Says: t.holder(c.op)})
 	case verb == "INSPECT":
 		t.see(model.InspectUnheard, c.op.caller())
@@ -250,12 +264,18 @@ func (t *tracer) changes(o *op) {
 }
 
 func (t *tracer) published(o *op, ev notify.Event) {
-	if t == nil || o == nil {
+	if t == nil {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if ev.Verdict == notify.VerdictUnavailable {
+	switch {
+	case ev.Verdict == notify.VerdictDegraded:
+		t.outage(o, ev)
+		return
+	case o == nil:
+		return
+	case ev.Verdict == notify.VerdictUnavailable:
 		t.others["event: unavailable"]++
 		return
 	}
