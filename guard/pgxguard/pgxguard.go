@@ -9,9 +9,13 @@ import (
 
 	"github.com/belaygo/belay/guard"
 	"github.com/belaygo/belay/internal/dbtx"
+	"github.com/belaygo/belay/internal/dbtx/pipeline"
+	"github.com/belaygo/belay/internal/dbtx/pipeline/pgxpipe"
 	"github.com/belaygo/belay/internal/sqlfront"
 	"github.com/belaygo/belay/once"
 )
+
+func init() { pipeline.Register(pgxpipe.Of) }
 
 // Do is Guard.Do for an operation that writes by pgx. Name its rows with guard.Row, in
 // guard.Protects and guard.Also.

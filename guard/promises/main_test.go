@@ -6,6 +6,7 @@ package promises_test
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -16,6 +17,8 @@ import (
 	"github.com/belaygo/belay/dbguard"
 	"github.com/belaygo/belay/guard/guardtest"
 	"github.com/belaygo/belay/guard/internal/inside"
+	"github.com/belaygo/belay/internal/dbtx/pipeline"
+	"github.com/belaygo/belay/internal/dbtx/pipeline/pgxpipe"
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/notify"
@@ -26,6 +29,9 @@ func TestMain(m *testing.M) {
 		return
 	}
 	teststack.Quiet()
+	if os.Getenv("BELAY_PIPELINE") != "" { // as in programs that import guard/pgxguard
+		pipeline.Register(pgxpipe.Of)
+	}
 	goleak.VerifyTestMain(m,
 		// gorm's cache of prepared statements has a goroutine that nothing stops.
 		goleak.IgnoreAnyFunction("gorm.io/gorm/internal/lru.NewLRU[...].func1"),

@@ -1,4 +1,5 @@
-package pgxguard
+// Package pgxpipe makes pipelines of connections of pgx. Only programs that import guard/pgxguard link it.
+package pgxpipe
 
 import (
 	"cmp"
@@ -11,11 +12,9 @@ import (
 	"github.com/belaygo/belay/internal/dbtx/pipeline"
 )
 
-func init() { pipeline.Register(pipelineOf) }
-
-// pipelineOf returns the pipeline of a connection of stdlib. One that is wrapped has none: those who
+// Of returns the pipeline of a connection of stdlib. One that is wrapped has none: those who
 // have wrapped it are to see every statement.
-func pipelineOf(dc driver.Conn) pipeline.Pipeline {
+func Of(dc driver.Conn) pipeline.Pipeline {
 	if c, ok := dc.(*stdlib.Conn); ok {
 		return pipe{c.Conn()}
 	}
