@@ -109,11 +109,11 @@ func (h *history) contended(c *call, until int64, overlaps []overlap) bool {
 }
 
 // lapsed reports whether the call's lease was lost because no renewal was answered in
-// time, as on a machine with too much to do: a little before its grant ends, counted from the request as a lease
-// is, or when an answer had come that the Locker was not told of yet.
+// time, as on a machine with too much to do: a little before its grant ends, counted from the last request as a
+// lease is, or when an answer had come that the Locker was not told of yet.
 func (c *call) lapsed() bool {
 	const little = int64(ttl) / 10
-	return c.grant != nil && (c.caught >= max(c.grant.asked, c.grant.renewed)+int64(ttl)-little || c.grant.renewed > 0 && c.caught-c.grant.renewed < little) &&
+	return c.grant != nil && (c.caught >= max(c.grant.asked, c.grant.renewing)+int64(ttl)-little || c.grant.renewed > 0 && c.caught-c.grant.renewed < little) &&
 		slices.ContainsFunc(c.alarms(), func(e *notify.Event) bool {
 			return e.Verdict == notify.VerdictLost && e.Loss == notify.LossUnrenewed
 		})

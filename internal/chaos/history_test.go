@@ -55,7 +55,7 @@ type grant struct {
 	by                       string // the call that it was granted to, if that is known, and combines with none
 	freedBy                  *call  // the call that released it, if that is known, and combines with none
 	asked, granted, release  int64
-	renewed                  int64  // for the last time
+	renewed, renewing        int64  // when it was for the last time, and when that request was sent
 	released                 string // the answer
 	calls                    []*call
 	waiting                  bool // a caller that was killed waited for it, and may have been handed it

@@ -30,6 +30,7 @@ type line struct {
 	Event  *notify.Event `json:"event,omitempty"`
 	Sample *sample       `json:"sample,omitempty"`
 
+	Sent    int64  `json:"sent,omitempty"`    // when the request was, of renewed
 	Version int64  `json:"version,omitempty"` // of loaded, and of returned: that of the row in memory
 	Session int64  `json:"session,omitempty"` // of the connection, of wrote and committing
 	Server  int64  `json:"server,omitempty"`  // that has it

@@ -422,6 +422,11 @@ func TestOracle(t *testing.T) {
 			lines: map[string][]line{"a": askedAt(1, story("a.0", "A", int64(ttl)/5, int64(ttl)/4, int64(ttl), int64(ttl)+10, "freed", unrenewed))},
 		},
 		{
+			name: "the same, by a renewal that was answered late",
+			lines: map[string][]line{"a": append(story("a.0", "A", 10, 12, int64(ttl), int64(ttl)+10, "freed", unrenewed),
+				line{T: int64(ttl) / 2, At: renewed, Key: "k", Owner: "A", Sent: int64(ttl) / 20})},
+		},
+		{
 			name:        "the same, but it was renewed",
 			lines:       map[string][]line{"a": append(story("a.0", "A", 10, 12, int64(ttl), int64(ttl)+10, "freed", unrenewed), line{T: int64(ttl) / 2, At: renewed, Key: "k", Owner: "A"})},
 			falseAlarms: 1,

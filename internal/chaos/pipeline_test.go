@@ -32,9 +32,12 @@ type watchedPipe struct {
 }
 
 func (p watchedPipe) Send(ctx context.Context, all []pipeline.Statement) ([]pipeline.Result, error) {
-	begins := p.conn.begins(ctx, all[0].Query)
+	begins, how := p.conn.begins(ctx, all[0].Query), ""
+	if len(all) > 1 {
+		how = together
+	}
 	if begins { // it is noted before the answer, as the others may wait
-		p.conn.begun(ctx, together)
+		p.conn.begun(ctx, how)
 	}
 	done, err := p.Pipeline.Send(ctx, all)
 	for i, s := range all[:min(len(all), len(done)+1)] {

@@ -110,7 +110,8 @@ func (r *record) add(l line) {
 		}
 		r.grants = append(r.grants, g)
 	case renewed:
-		r.byOwner[l.Owner].renewed = l.T
+		g := r.byOwner[l.Owner]
+		g.renewed, g.renewing = l.T, cmp.Or(l.Sent, l.T) // an older build does not note that
 	case release:
 		g := r.byOwner[l.Owner]
 		if c := r.byDo[l.Do]; c != nil && !c.combines && g.release == 0 {

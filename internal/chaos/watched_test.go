@@ -57,10 +57,11 @@ func (e watchedEngine) Acquire(ctx context.Context, h lockengine.Request, ttl ti
 }
 
 func (e watchedEngine) Renew(ctx context.Context, hs []lockengine.Request, ttl time.Duration) []error {
+	sent := now()
 	errs := e.Engine.Renew(ctx, hs, ttl)
 	for i, h := range hs {
 		if errs[i] == nil {
-			e.journal.write(line{At: renewed, Key: h.Key, Owner: h.Owner})
+			e.journal.write(line{At: renewed, Key: h.Key, Owner: h.Owner, Sent: sent})
 		}
 	}
 	return errs
