@@ -179,7 +179,7 @@ func asksAgain(cfg *Config, x Seen, s *State) bool {
 	return s.Holder != 0 && s.Callers[x.Who].PC == asking && (!cfg.Refuse || s.reclaimable(cfg, x.Who))
 }
 
-// asksInVain: who waits asks a node again that serves no locks.
+// asksInVain: a caller that waits asks a node again that serves no locks.
 func asksInVain(cfg *Config, x Seen, s *State) bool {
 	return s.Node != up && s.Callers[x.Who].PC == asking && s.asks(cfg, x.Who) && !cfg.Refuse
 }

@@ -33,14 +33,14 @@ func nodeBack(_ *Config, s *State, i int) bool {
 	return true
 }
 
-// asks reports whether caller i asks the engine for the lock when its turn comes. Who waits learns of an
-// outage that begins meanwhile; who does not wait may have come before.
+// asks reports whether caller i asks the engine for the lock when its turn comes. A caller that waits learns
+// of an outage that begins meanwhile. One that does not wait may have come before it.
 func (s *State) asks(cfg *Config, i int) bool {
 	return !s.Callers[i].Denied && (!s.proc(cfg, i).Out || cfg.Refuse)
 }
 
-// beDenied is the last acquire of a caller whom the engine does not serve: it leaves the queue. Who is
-// behind it asks next.
+// beDenied is the last acquire of a caller whom the engine does not serve: it leaves the queue. The
+// caller behind it asks next.
 func beDenied(cfg *Config, s *State, i int) bool {
 	if !cfg.DBOnly || s.Node == up || !s.asks(cfg, i) {
 		return false

@@ -65,15 +65,22 @@ func TestTraceOfAnOutage(t *testing.T) {
 	if err := see(cfg, ended); err != nil {
 		t.Error(err)
 	}
+	over := slices.Concat(begun, []Seen{
+		{What: SendsWrite}, {What: Writes}, {What: SendsCommit}, {What: Commits}, {What: CommitAnswered}, {What: Returns, Says: "nil"},
+	})
+	behind := func(steps []Seen, more ...Seen) []Seen { return slices.Concat(steps, more) }
+	if err := see(cfg, behind(over, Seen{What: Queues, Who: 2}, Seen{What: Begins, Who: 2})); err != nil {
+		t.Errorf("the next caller goes on without a report of its own: %v", err)
+	}
 	for _, wrong := range [][]Seen{
-		append(asked, Seen{What: Begins}),
-		append(asked[:2:2], Seen{What: OutageBegins}),
-		append(begun, Seen{What: OutageBegins, Who: 2}),
-		append(begun, Seen{What: Queues, Who: 2}, Seen{What: Unserved, Who: 2}),
-		append(begun, Seen{What: OutageEnds}),
-		append(begun, Seen{What: OutageReported, Count: 1}),
-		append(ended, Seen{What: OutageReported, Count: 2}),
-		append(ended, Seen{What: Begins, Who: 1}),
+		behind(asked, Seen{What: Begins}),
+		behind(asked[:2], Seen{What: OutageBegins}),
+		behind(over, Seen{What: Queues, Who: 2}, Seen{What: OutageBegins, Who: 2}),
+		behind(over, Seen{What: Queues, Who: 2}, Seen{What: Unserved, Who: 2}),
+		behind(begun, Seen{What: OutageEnds}),
+		behind(begun, Seen{What: OutageReported, Count: 1}),
+		behind(ended, Seen{What: OutageReported, Count: 2}),
+		behind(over, Seen{What: NodeBack}, Seen{What: OutageEnds}, Seen{What: Queues, Who: 2}, Seen{What: Begins, Who: 2}),
 	} {
 		if see(cfg, wrong) == nil {
 			t.Errorf("the model takes %v", wrong)

@@ -185,7 +185,7 @@ func (n *narrow) has(c choice, calls []*call) bool {
 	case wait:
 		acquires := slices.ContainsFunc(calls, func(x *call) bool { return strings.HasPrefix(x.text, "ACQUIRE") })
 		asks := func(x *call) bool { return x.text == queue && !n.tracer.denied[x.op.caller()] }
-		if n.cfg.DBOnly && (acquires || slices.ContainsFunc(calls, asks) || !n.cfg.Refuse && c.forTime > ttl) { // who stands still, or has no answer in time, goes on without the lock
+		if n.cfg.DBOnly && (acquires || slices.ContainsFunc(calls, asks) || !n.cfg.Refuse && c.forTime > ttl) { // a caller that stands still, or has no answer in time, goes on without the lock
 			return false
 		}
 		if (n.cfg.Serves != model.NoRequest || n.cfg.Crew) && !n.cfg.Refuse && len(n.work[0]) > 1 && c.forTime > ttl { // the next of the queue begins to acquire
