@@ -327,8 +327,10 @@ func (w *world) apply(c choice, calls []*call) {
 		w.db.KillSession(calls[i].db.Session)
 		w.history.broken(calls[i])
 	case c.do == crash && c.on != "":
-		w.inbox.Crash()
-		w.inbox.Restart()
+		if w.inbox != nil { // shrink may have taken the consumers away
+			w.inbox.Crash()
+			w.inbox.Restart()
+		}
 	case c.do == crash:
 		w.seePurge()
 		w.gate.trace.crashed()
