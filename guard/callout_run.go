@@ -178,9 +178,6 @@ func (o *callout) under(ctx context.Context, h *holding) (*answering, error) {
 		if err := o.call(ctx); err != nil {
 			return nil, o.returned(ctx, err)
 		}
-		if keys.returned() {
-			return nil, errGone
-		}
 	}
 	if keys.alive() != nil {
 		return nil, errGone
@@ -198,8 +195,7 @@ func (o *callout) under(ctx context.Context, h *holding) (*answering, error) {
 var (
 	// errFirst is returned by a transaction if another process has, or had, the request.
 	errFirst = errors.New("another process was first")
-	// errGone is returned if the lock of the request was lost during the call, which went on, or if locks
-	// are granted again after a call without one.
+	// errGone is returned if the lock of the request was lost during the call, which went on.
 	errGone = errors.New("guard: the lock is to be acquired again after the call")
 	// errLate is the cause of a request that is pending since nobody has called for it in time.
 	errLate = errors.New("the time for the call has nearly passed before it began")

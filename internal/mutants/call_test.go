@@ -136,14 +136,6 @@ var callMutants = []mutant{
 		tests: "guard/promises TestCallLeavesThePlaces",
 	},
 	{
-		name:  "call-settled-under-an-ended-outage",
-		loses: "A call whose outage is over opens another one, which is an alert.",
-		file:  "guard/callout_run.go",
-		old:   `		if keys.returned() {`,
-		new:   `		if keys.returned() && o.attempt == 0 {`,
-		tests: "guard/promises TestLockIsBackBehindTheCall",
-	},
-	{
 		name:  "undecided-call-that-nobody-repeats",
 		loses: "A payment of unknown outcome is reported to nobody unless its client comes again.",
 		file:  "guard/undecided.go",
