@@ -71,7 +71,6 @@ func (s *series) prelude(ctx context.Context, defers bool) (prepared bool, err e
 	}
 	if s.tx.Deferring() {
 		if err := s.change.look(s.tx); err != nil {
-			s.tx.Fail(err)
 			return true, err
 		}
 	}

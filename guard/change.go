@@ -77,14 +77,14 @@ func inserts(s step) bool {
 	return ok && f.inserts() != nil
 }
 
-// look protects the rows that the Change inserts, before it is made. It returns the error of a failed read.
-// What is wrong with the rows Run reports.
+// look protects the rows that the Change inserts, before it is made. It returns an error if the prelude has failed:
+// what is wrong with the rows Run reports.
 func (c Change) look(t *dbtx.Tx) error {
 	for _, s := range c.steps {
 		if !inserts(s) {
 			continue
 		}
-		if err := s.protect(t); err != nil && t.Poisoned() != nil {
+		if err := s.protect(t); !t.Deferring() {
 			return err
 		}
 	}

@@ -34,7 +34,7 @@ func (c *trips) begins() (together, alone int) {
 }
 
 // TestPluginBeforeClaim: a plugin sends statements before each INSERT, as one does that sets the user for
-// row-level security. They are sent as they are, and the claim has its limit, which is no more behind it.
+// row-level security. Nothing is sent together then, and the claim has its limit, which is no more behind it.
 func TestPluginBeforeClaim(t *testing.T) {
 	for name, query := range map[string]string{
 		"one statement":      "SELECT set_config('app.a', 'x', true)",
@@ -51,7 +51,7 @@ func TestPluginBeforeClaim(t *testing.T) {
 			wantNil(t, s.Do(bg, "order:2", func(_ context.Context, tx *gorm.DB) error {
 				return tx.Raw("SELECT current_setting('lock_timeout')").Scan(&limit).Error
 			}, guard.For(selling("2"))))
-			if together, alone := seen.begins(); together != 1 || alone != 0 || limit != "0" {
+			if together, alone := seen.begins(); together != 0 || alone != 1 || limit != "0" {
 				t.Errorf("begun by %q, and the limit is %s", seen.all, limit)
 			}
 			s.claimElsewhere()
@@ -175,8 +175,8 @@ func TestPluginBeforeFirst(t *testing.T) {
 	s.wantEvents(0)
 }
 
-// TestPluginChoosesBeforeClaim: a plugin chooses a schema before each INSERT. The look at an order, which
-// came before, is made again behind the claim.
+// TestPluginChoosesBeforeClaim: a plugin chooses a schema before each INSERT. The look at an order comes
+// behind the claim then.
 func TestPluginChoosesBeforeClaim(t *testing.T) {
 	s := newShop(t)
 	_, err := s.pool.Exec(bg, "CREATE SCHEMA tenant; CREATE TABLE tenant.orders (LIKE orders INCLUDING ALL)")
@@ -194,8 +194,8 @@ func TestPluginChoosesBeforeClaim(t *testing.T) {
 	s.wantEvents(0)
 }
 
-// TestLookIsRefused: a look that is sent alone, as with a plugin that sends a statement before it, may be
-// refused. The error is that of the look, and the claim is as it would be without a prelude.
+// TestLookIsRefused: with a plugin that sends a statement before each look, one may be refused. The error is
+// that of the look, and the claim is as it would be without a prelude.
 func TestLookIsRefused(t *testing.T) {
 	s := newShop(t)
 	wantNil(t, s.db.Callback().Query().Before("gorm:query").Register("test:set", func(db *gorm.DB) {
@@ -211,6 +211,53 @@ func TestLookIsRefused(t *testing.T) {
 		}
 	}
 	wantIs(t, s.Apply(bg, "order:1", guard.Insert(&order{No: "\x00"}), guard.For(selling("1"))), guard.ErrDuplicate)
+	s.wantEvents(0)
+}
+
+// TestPluginOfOneModel: a plugin chooses the schema of the orders, in which there are claims, too. A claim
+// comes before that, as in a process without pgxguard, or a request would have two.
+func TestPluginOfOneModel(t *testing.T) {
+	s := newShop(t)
+	_, err := s.pool.Exec(bg, `CREATE SCHEMA tenant; CREATE TABLE tenant.orders (LIKE orders INCLUDING ALL);
+		CREATE TABLE tenant.belay_once (LIKE belay_once INCLUDING ALL)`)
+	wantNil(t, err)
+	choose := func(db *gorm.DB) {
+		if db.Statement.Table == "orders" {
+			_ = db.AddError(db.Session(&gorm.Session{NewDB: true}).Exec("SET LOCAL search_path = tenant, public").Error)
+		}
+	}
+	wantNil(t, s.db.Callback().Query().Before("gorm:query").Register("test:choose", choose))
+	wantNil(t, s.db.Callback().Create().Before("gorm:create").Register("test:choose", choose))
+	const sold = 3 // the first one reads the catalogue
+	for n := range sold {
+		wantNil(t, s.apply(bg, fmt.Sprint(n)))
+	}
+	var orders, claims int
+	wantNil(t, s.pool.QueryRow(bg, "SELECT (SELECT count(*) FROM tenant.orders), (SELECT count(*) FROM tenant.belay_once)").Scan(&orders, &claims))
+	if orders != sold || claims != 0 {
+		t.Errorf("the tenant has %d orders and %d claims, want %d and none", orders, claims, sold)
+	}
+	s.wantEvents(0)
+}
+
+// TestPluginIsRefused: the error is that of the statement of a plugin that the server refuses.
+func TestPluginIsRefused(t *testing.T) {
+	s := newShop(t)
+	wantNil(t, s.apply(bg, "warm"))
+	wantNil(t, s.db.Callback().Query().Before("gorm:query").Register("test:refused", func(db *gorm.DB) {
+		_ = db.AddError(db.Session(&gorm.Session{NewDB: true}).Exec("SET LOCAL ROLE nobody_has_it").Error)
+	}))
+	nothing := func(context.Context, *gorm.DB) error { return nil }
+	for name, serve := range map[string]func() error{
+		"Apply with For": func() error { return s.apply(bg, "1") },
+		"Do with For":    func() error { return s.Do(bg, "order:2", nothing, guard.For(selling("2"))) },
+		"Apply":          func() error { return s.Apply(bg, "order:3", guard.Insert(&order{No: "3"})) },
+	} {
+		err := serve()
+		if refused, ok := errors.AsType[*pgconn.PgError](err); !ok || refused.Code != "22023" {
+			t.Errorf("%s: %v, want the error for a role that is not there", name, err)
+		}
+	}
 	s.wantEvents(0)
 }
 

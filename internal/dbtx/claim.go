@@ -108,8 +108,10 @@ func (t *Tx) insertClaims(models any, table string, patience time.Duration) erro
 	}()
 	err := t.front.Insert(models, bound.Prefix)
 	returned = true
-	surrounded := deferring && t.conn.Surrounded()
-	if bound.During == "" || surrounded || err != nil && t.dialect.Aborts { // the ROLLBACK restores it
+	if deferring && !t.conn.OnlyClaims() {
+		return t.spoken()
+	}
+	if bound.During == "" || deferring || err != nil && t.dialect.Aborts { // it is restored, or the ROLLBACK does that
 		return err
 	}
 	if restored := t.exec(t.conn, bound.Set(bound.After)); restored != nil {

@@ -23,7 +23,6 @@ type database struct {
 	pooled     atomic.Bool  // a pooler gives its transactions to any session
 	until      atomic.Int64 // when the statements of preludes may be sent together again, in nanoseconds since 1970
 	apart      sync.Once    // they were sent one by one
-	spoken     atomic.Int64 // until when a plugin is taken for one that sends statements around queries
 	unjudged   sync.Map     // table name → true: an INSERT into it could not be judged
 }
 
@@ -33,15 +32,15 @@ func (d *database) defers() bool {
 	return !d.pooled.Load() && time.Now().UnixNano() >= d.until.Load()
 }
 
-// apart is for how long the statements of preludes are sent one by one once a server has refused one.
+// apart is for how long the statements of preludes are sent one by one once a prelude has failed for a
+// reason that stays.
 const apart = time.Minute
 
-// keepApart has the statements of preludes be sent one by one for a while: the server has refused one that
-// was sent with others.
-func (d *database) keepApart(err error, log *slog.Logger) {
+// keepApart lets the statements of preludes be sent one by one for a while.
+func (d *database) keepApart(reason error, log *slog.Logger) {
 	d.until.Store(time.Now().Add(apart).UnixNano())
 	d.apart.Do(func() {
-		log.Warn("the statements that begin a transaction are sent one by one for a while: the database has refused one that was sent with others", "error", err)
+		log.Warn("the statements that begin a transaction are sent one by one for a while", "reason", reason)
 	})
 }
 

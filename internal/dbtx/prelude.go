@@ -4,15 +4,18 @@ import (
 	"errors"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/belaygo/belay/internal/dbtx/dialect"
 	"github.com/belaygo/belay/internal/dbtx/pinned"
 	"github.com/belaygo/belay/internal/dbtx/pipeline"
+	"github.com/belaygo/belay/internal/dbtx/protected"
 )
 
 // errMoved is the error of a prelude that was not in the session which is known.
 var errMoved = errors.New("dbguard: a pooler has begun the transaction in another session")
+
+// errSpoken is the error of a prelude in which Belay is not alone.
+var errSpoken = errors.New("dbguard: a plugin sends statements of its own")
 
 // Deferring reports whether statements of Belay wait for one that they can be sent with: see
 // Options.Defers.
@@ -20,6 +23,9 @@ func (t *Tx) Deferring() bool { return t.conn.Deferring() }
 
 // Flush sends what waits. It reads the rows that were found on the way.
 func (t *Tx) Flush() error {
+	if !t.Deferring() {
+		return t.conn.Failed()
+	}
 	if err := t.conn.Take(t.ctx); err != nil {
 		return err
 	}
@@ -28,18 +34,14 @@ func (t *Tx) Flush() error {
 	if err != nil {
 		return err
 	}
-	if err := t.judge.LookAgain(t.conn.OnlyClaims()); err != nil {
+	if !t.conn.OnlyClaims() {
+		return t.spoken()
+	}
+	if err := t.judge.LookAgain(); err != nil {
 		t.learn(err)
 		return err
 	}
 	return nil
-}
-
-// Fail notes an error of a read that came before the program. If it is the server's, the prelude has failed.
-func (t *Tx) Fail(err error) {
-	if dialect.FromServer(err) {
-		t.conn.Fail(err)
-	}
 }
 
 // Abandon rolls the transaction back if its prelude has failed, and may succeed statement by statement.
@@ -63,27 +65,18 @@ func (t *Tx) KeepApart(refused error) {
 	}
 }
 
-// Describes runs f, which has gorm build a query that is not sent. It reports whether that query is all
-// that a look sends: what a plugin sends around it may decide what it finds. If there is such a plugin,
-// it does not try for a while.
-func (t *Tx) Describes(f func() error) bool {
-	now := time.Now()
-	if now.UnixNano() < t.database.spoken.Load() {
-		return false
-	}
+// DeferLook defers the query that build returns, which gorm may build without sending it. there gets whether the query has
+// found a row. If something else was sent meanwhile, or would be sent, the prelude fails.
+func (t *Tx) DeferLook(build func() (query string, args []any, err error), there func(bool)) error {
 	used, unsent := t.conn.Use(), t.unsent.Load()
-	if err := f(); err != nil {
-		return false
+	query, args, err := build()
+	if t.conn.UsedSince(used) || t.unsent.Load() > unsent+1 || errors.Is(err, protected.ErrNoText) {
+		return t.spoken()
 	}
-	if t.conn.UsedSince(used) || t.unsent.Load() != unsent {
-		t.database.spoken.Store(now.Add(apart).UnixNano())
-		return false
+	if err != nil {
+		t.conn.Fail(err)
+		return err
 	}
-	return true
-}
-
-// DeferLook has a query wait. there gets whether it has found a row.
-func (t *Tx) DeferLook(query string, args []any, there func(bool)) {
 	t.conn.Defer(pinned.Step{
 		Statement: pipeline.Statement{Query: "SELECT concat_ws(' ', EXISTS (" + query + "\n), pg_backend_pid())", Args: args}, // it may end in a comment
 		Then: func(r pipeline.Result) error {
@@ -95,6 +88,15 @@ func (t *Tx) DeferLook(query string, args []any, there func(bool)) {
 			return nil
 		},
 	})
+	return nil
+}
+
+// spoken fails the prelude because a plugin has sent something with it, or would. What that changes, as the
+// schema or the role, is for the statements behind it, and those of a prelude come in another order than one by one.
+func (t *Tx) spoken() error {
+	t.conn.Fail(errSpoken)
+	t.database.keepApart(errSpoken, t.options.Logger)
+	return errSpoken
 }
 
 // moved notes that a prelude was not in the session that is known: what it has read may be another

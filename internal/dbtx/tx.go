@@ -46,7 +46,7 @@ type Tx struct {
 	reset    bool        // a statement has set the session's sql_mode, or may have
 	swapped  atomic.Bool // the connection may have another session by now: see dialect.Swaps
 
-	unsent atomic.Int64 // statements that gorm builds only: see Describes
+	unsent atomic.Int64 // statements that gorm has built, and not sent
 
 	mu       sync.Mutex
 	key      string // that protects the rows which are named now

@@ -25,27 +25,14 @@ func (f *Front) Load(ctx context.Context, query protected.Query) (statement.Valu
 }
 
 // Text implements protected.Loader. A plugin that has put its own connection before the transaction's, or
-// has gorm build no query, is to see what is sent, as it may send something else.
+// lets gorm build no query, may send something else.
 func (f *Front) Text(ctx context.Context, query protected.Query) (string, []any, error) {
 	rows := reflect.New(reflect.SliceOf(schemaOf(query).ModelType))
-	q := f.session(ctx)
-	q.Statement.Clauses["GROUP BY"] = clause.Clause{Expression: unsent{}}
-	found := find(q, query, rows)
+	found := find(f.session(ctx).Session(&gorm.Session{DryRun: true}), query, rows)
 	if found.Error == nil && (found.Statement.ConnPool != f.db.Statement.ConnPool || found.Statement.SQL.Len() == 0) {
-		return "", nil, gorm.ErrDryRunModeUnsupported
+		return "", nil, protected.ErrNoText
 	}
 	return found.Statement.SQL.String(), found.Statement.Vars, found.Error
-}
-
-// unsent is an empty clause of a query, which keeps gorm from sending it. A session that is dry from the
-// beginning would keep the statements from being sent that plugins send before the query.
-type unsent struct{}
-
-// Build implements clause.Expression.
-func (unsent) Build(b clause.Builder) {
-	if s, ok := b.(*gorm.Statement); ok {
-		s.DryRun = true
-	}
 }
 
 // find sends a query for rows.

@@ -62,7 +62,7 @@ var pipelineMutants = []mutant{
 		name:  "look-is-not-between-statements-of-a-plugin",
 		loses: "With pgx and a plugin that chooses a schema before each query, each repeat is an alarm.",
 		file:  "internal/dbtx/prelude.go",
-		old:   `t.conn.UsedSince(used) || t.unsent.Load() != unsent`,
+		old:   `t.conn.UsedSince(used) || t.unsent.Load() > unsent+1`,
 		new:   `used+unsent < 0`,
 		tests: "guard/pgxguard TestPluginAroundQuery",
 	},
@@ -70,39 +70,25 @@ var pipelineMutants = []mutant{
 		name:  "plugin-speaks-twice",
 		loses: "With pgx and a plugin that sends a statement before each query, an operation has more round trips than without pgxguard.",
 		file:  "internal/dbtx/prelude.go",
-		old: `		t.database.spoken.Store(now.Add(apart).UnixNano())
-`,
+		old:   `t.database.keepApart(errSpoken, t.options.Logger)`,
 		new:   ``,
 		tests: "guard/pgxguard TestPluginSpeaksOnce",
 	},
 	{
-		name:  "refused-look-is-the-claims",
-		loses: "With pgx and a plugin that sends a statement before each query, the database's error is not that of the value which it has refused.",
-		file:  "guard/attempt.go",
-		old: `			s.tx.Fail(err)
-			return true, err
-`,
-		new:   ``,
-		tests: "guard/pgxguard TestLookIsRefused",
-	},
-	{
 		name:  "look-before-a-plugin-counts",
 		loses: "With pgx and a plugin that chooses a schema before each INSERT, a row of another request is an alarm.",
-		file:  "internal/dbtx/prelude.go",
-		old:   `t.conn.OnlyClaims()`,
-		new:   `true`,
+		file:  "internal/dbtx/pinned/prelude.go",
+		old:   `return c.sent.Load() == c.prelude.claims`,
+		new:   `return true`,
 		tests: "guard/pgxguard TestPluginChoosesBeforeClaim",
 	},
 	{
-		name:  "statement-of-a-plugin-is-not-sent",
-		loses: "With pgx and a plugin that chooses the schema of a transaction before its first query, rows come into another schema.",
-		file:  "internal/gormfront/load.go",
-		old: `	q := f.session(ctx)
-	q.Statement`,
-		new: `	q := f.session(ctx).Session(&gorm.Session{DryRun: true})
-	q = q.Unscoped()
-	q.Statement`,
-		tests: "guard/pgxguard TestPluginBeforeFirst",
+		name:  "claim-is-behind-a-plugin",
+		loses: "With pgx and a plugin that chooses the schema of one table, a request takes effect once in a process that imports pgxguard, and once in another.",
+		file:  "internal/dbtx/prelude.go",
+		old:   `t.conn.Fail(errSpoken)`,
+		new:   ``,
+		tests: "guard/pgxguard TestPluginOfOneModel",
 	},
 	{
 		name:  "commit-on-a-dead-connection",

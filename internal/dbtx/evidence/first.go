@@ -13,8 +13,10 @@ func (j *Judge) LookBefore(r *protected.Row) error {
 	if j.Reader.Session.Snapshot && !j.Reader.Session.RefusesChanged || j.Journal.Touched(r) {
 		return nil
 	}
-	if (r.Kept || r.Struct != nil) && j.Reader.DeferLook(r, func(there bool) { j.looked(r, there) }) {
-		return nil // it is about to be inserted: most often it is not there, and nothing more is to be read
+	if r.Kept || r.Struct != nil { // it is about to be inserted: most often it is not there, and nothing more is to be read
+		if deferred, err := j.Reader.DeferLook(r, func(there bool) { j.looked(r, there) }); deferred || err != nil {
+			return err
+		}
 	}
 	ctx, cancel := j.Reader.Context()
 	defer cancel()
@@ -41,13 +43,12 @@ func (j *Judge) looked(r *protected.Row, there bool) {
 	j.looks = append(j.looks, look{r, there})
 }
 
-// LookAgain reads the rows that were found by looks which had waited, and all of them if a plugin has sent
-// something since: it may have chosen another schema.
-func (j *Judge) LookAgain(alone bool) error {
+// LookAgain notes what was found by looks which had waited, and reads the rows that are there.
+func (j *Judge) LookAgain() error {
 	looks := j.looks
 	j.looks = nil
 	for _, l := range looks {
-		if !l.there && alone {
+		if !l.there {
 			j.NoteAbsent(l.row)
 			continue
 		}

@@ -53,29 +53,23 @@ func pipelineOf(c *sql.Conn) (p pipeline.Pipeline) {
 func (c *Conn) Limit(d time.Duration) { c.prelude.limit = d }
 
 // Deferring reports whether statements may wait: the connection has a pipeline, and the prelude is not
-// over.
-func (c *Conn) Deferring() bool { return c.prelude.pipe != nil && !c.prelude.over }
+// over, and has not failed.
+func (c *Conn) Deferring() bool {
+	return c.prelude.pipe != nil && !c.prelude.over && c.prelude.err == nil
+}
 
 // Defer has statements wait, on a connection that is Deferring.
 func (c *Conn) Defer(steps ...Step) { c.prelude.waiting = append(c.prelude.waiting, steps...) }
 
 // Surround has a statement wait that comes before an INSERT into a table. The INSERT is sent with it, and
-// others behind it, unless something else is sent in between, as by a plugin.
+// others behind it, unless something else is sent in between: see OnlyClaims.
 func (c *Conn) Surround(table string, before Step, behind ...Step) {
 	c.Defer(before)
 	c.prelude.table, c.prelude.behind = table, behind
 }
 
-// Surrounded reports whether the INSERT of Surround was sent with the others. If not, those behind it
-// are not sent at all.
-func (c *Conn) Surrounded() bool {
-	left := c.prelude.behind
-	c.prelude.behind = nil
-	return left == nil
-}
-
 // Flush sends what waits. From now on nothing does. It returns the error by which the prelude has
-// failed: the connection is closed then.
+// failed.
 func (c *Conn) Flush() error {
 	if c.Deferring() {
 		_ = c.flush()
@@ -97,7 +91,7 @@ func (c *Conn) Failed() error { return c.prelude.err }
 
 // Drop drops what waits, and reports whether that was all of the transaction.
 func (c *Conn) Drop() bool {
-	if !c.Deferring() {
+	if c.prelude.pipe == nil || c.prelude.over {
 		return false
 	}
 	c.prelude.waiting, c.prelude.behind, c.prelude.over = nil, nil, true

@@ -3,16 +3,20 @@ package protected
 import (
 	"context"
 	"database/sql"
+	"errors"
 
 	"github.com/belaygo/belay/internal/dbtx/statement"
 )
+
+// ErrNoText is returned where the query that is sent is not known before.
+var ErrNoText = errors.New("a plugin may send another query")
 
 // A Loader reads rows for Belay by the means of a front, which knows how to decode their
 // values. Its reads call no hooks, and are not logged.
 type Loader interface {
 	// Load reads a row. It returns nil if the row is not there.
 	Load(ctx context.Context, q Query) (statement.Value, error)
-	// Text returns the query by which Load would read a row.
+	// Text returns the query by which Load would read a row, or ErrNoText.
 	Text(ctx context.Context, q Query) (query string, args []any, err error)
 	// LoadThose reads the names of those rows that exist. rows are all of one table and
 	// named by the same columns.

@@ -34,24 +34,18 @@ func (q *Reader) ReadNow(ctx context.Context, r *protected.Row, versions bool, p
 	return now, err
 }
 
-// DeferLook has a row looked for with the statements that wait, and reports whether it can be. there gets
-// whether the row is there.
-func (q *Reader) DeferLook(r *protected.Row, there func(bool)) bool {
+// DeferLook defers a look for a row, if statements are deferred, and reports whether it has. there gets whether the
+// row is there. After an error the prelude has failed.
+func (q *Reader) DeferLook(r *protected.Row, there func(bool)) (deferred bool, err error) {
 	if !q.tx.Deferring() {
-		return false
+		return false, nil
 	}
 	ctx, cancel := q.Context()
 	defer cancel()
-	var query string
-	var args []any
-	if !q.tx.Describes(func() (err error) {
-		query, args, err = q.access().loader.Text(ctx, protected.Query{Row: r, Columns: r.Columns})
-		return err
-	}) {
-		return false
-	}
-	q.tx.DeferLook(query, args, there)
-	return true
+	err = q.tx.DeferLook(func() (string, []any, error) {
+		return q.access().loader.Text(ctx, protected.Query{Row: r, Columns: r.Columns})
+	}, there)
+	return true, err
 }
 
 // Read reads a row by the columns that name it: its primary key, its name as the

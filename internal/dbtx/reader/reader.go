@@ -37,8 +37,7 @@ type access struct {
 type transaction interface {
 	Detached() (context.Context, context.CancelFunc)
 	Deferring() bool
-	Describes(f func() error) bool
-	DeferLook(query string, args []any, there func(bool))
+	DeferLook(build func() (query string, args []any, err error), there func(bool)) error
 }
 
 // Init is called once, before all others. q reads rows by a loader, and the catalogue on conn, which
