@@ -337,7 +337,7 @@ func (p plan) allSend(r *rand.Rand, theme []string) {
 // TestRelays runs schedules whose messages are relayed, and handled by another service.
 func TestRelays(t *testing.T) {
 	themes := slices.DeleteFunc(slices.Clone(themes), func(theme []string) bool { return !workloadOf(theme[0]).sends })
-	for seed := range seeds(200) {
+	for seed := range seeds(300) {
 		p := newPlan(seed)
 		theme, r := themes[seed%uint64(len(themes))], rand.New(rand.NewPCG(seed, 4))
 		p.outbox, p.also, p.purges, p.knobs.Pooler = false, nil, false, 0
