@@ -240,6 +240,34 @@ func TestPluginOfOneModel(t *testing.T) {
 	s.wantEvents(0)
 }
 
+// TestPluginSpeaksIfSent: a plugin chooses the schema of a transaction before its first query, but not if GORM only
+// builds one. A claim comes behind that, as in a process without pgxguard, or a request would have two.
+func TestPluginSpeaksIfSent(t *testing.T) {
+	s := newShop(t)
+	_, err := s.pool.Exec(bg, `CREATE SCHEMA tenant; CREATE TABLE tenant.orders (LIKE orders INCLUDING ALL);
+		CREATE TABLE tenant.belay_once (LIKE belay_once INCLUDING ALL)`)
+	wantNil(t, err)
+	var chosen sync.Map
+	wantNil(t, s.db.Callback().Query().Before("gorm:query").Register("test:choose", func(db *gorm.DB) {
+		if db.DryRun {
+			return
+		}
+		if _, done := chosen.LoadOrStore(db.Statement.ConnPool, true); !done {
+			_ = db.AddError(db.Session(&gorm.Session{NewDB: true}).Exec("SET LOCAL search_path = tenant, public").Error)
+		}
+	}))
+	const sold = 3 // the first one reads the catalogue
+	for n := range sold {
+		wantNil(t, s.apply(bg, fmt.Sprint(n)))
+	}
+	var claims int
+	wantNil(t, s.pool.QueryRow(bg, "SELECT count(*) FROM tenant.belay_once").Scan(&claims))
+	if claims != sold || s.claims() != 0 {
+		t.Errorf("%d claims of the tenant and %d others, want %d and none", claims, s.claims(), sold)
+	}
+	s.wantEvents(0)
+}
+
 // TestPluginIsRefused: the error is that of the statement of a plugin that the server refuses.
 func TestPluginIsRefused(t *testing.T) {
 	s := newShop(t)

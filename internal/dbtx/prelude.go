@@ -70,7 +70,7 @@ func (t *Tx) KeepApart(refused error) {
 func (t *Tx) DeferLook(build func() (query string, args []any, err error), there func(bool)) error {
 	used, unsent := t.conn.Use(), t.unsent.Load()
 	query, args, err := build()
-	if t.conn.UsedSince(used) || t.unsent.Load() > unsent+1 || errors.Is(err, protected.ErrNoText) {
+	if t.conn.UsedSince(used) || t.unsent.Load() != unsent || errors.Is(err, protected.ErrNoText) {
 		return t.spoken()
 	}
 	if err != nil {

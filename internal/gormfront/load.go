@@ -28,11 +28,24 @@ func (f *Front) Load(ctx context.Context, query protected.Query) (statement.Valu
 // lets gorm build no query, may send something else.
 func (f *Front) Text(ctx context.Context, query protected.Query) (string, []any, error) {
 	rows := reflect.New(reflect.SliceOf(schemaOf(query).ModelType))
-	found := find(f.session(ctx).Session(&gorm.Session{DryRun: true}), query, rows)
+	q := f.session(ctx)
+	q.Statement.Clauses["GROUP BY"] = clause.Clause{Expression: unsent{}}
+	found := find(q, query, rows)
 	if found.Error == nil && (found.Statement.ConnPool != f.db.Statement.ConnPool || found.Statement.SQL.Len() == 0) {
 		return "", nil, protected.ErrNoText
 	}
 	return found.Statement.SQL.String(), found.Statement.Vars, found.Error
+}
+
+// unsent is an empty clause of a query, which keeps gorm from sending it. A session that is dry from the
+// beginning would keep plugins silent that speak only if a query is sent.
+type unsent struct{}
+
+// Build implements clause.Expression.
+func (unsent) Build(b clause.Builder) {
+	if s, ok := b.(*gorm.Statement); ok {
+		s.DryRun = true
+	}
 }
 
 // find sends a query for rows.

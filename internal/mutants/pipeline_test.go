@@ -62,7 +62,7 @@ var pipelineMutants = []mutant{
 		name:  "look-is-not-between-statements-of-a-plugin",
 		loses: "With pgx and a plugin that chooses a schema before each query, each repeat is an alarm.",
 		file:  "internal/dbtx/prelude.go",
-		old:   `t.conn.UsedSince(used) || t.unsent.Load() > unsent+1`,
+		old:   `t.conn.UsedSince(used) || t.unsent.Load() != unsent`,
 		new:   `used+unsent < 0`,
 		tests: "guard/pgxguard TestPluginAroundQuery",
 	},
@@ -89,6 +89,17 @@ var pipelineMutants = []mutant{
 		old:   `t.conn.Fail(errSpoken)`,
 		new:   ``,
 		tests: "guard/pgxguard TestPluginOfOneModel",
+	},
+	{
+		name:  "look-is-dry-from-the-beginning",
+		loses: "With pgx a look is taken for one that a plugin keeps from being sent: each operation has as many round trips as without pgxguard.",
+		file:  "internal/gormfront/load.go",
+		old: `	q := f.session(ctx)
+	q.Statement`,
+		new: `	q := f.session(ctx).Session(&gorm.Session{DryRun: true})
+	q = q.Unscoped()
+	q.Statement`,
+		tests: "guard/pgxguard TestPrelude",
 	},
 	{
 		name:  "commit-on-a-dead-connection",
