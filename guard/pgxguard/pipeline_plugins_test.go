@@ -18,6 +18,7 @@ import (
 	"gorm.io/gorm/logger"
 
 	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/internal/dbtx/pinned"
 	"github.com/belaygo/belay/lock"
 )
 
@@ -265,6 +266,37 @@ func TestPluginSpeaksIfSent(t *testing.T) {
 	if claims != sold || s.claims() != 0 {
 		t.Errorf("%d claims of the tenant and %d others, want %d and none", claims, s.claims(), sold)
 	}
+	s.wantEvents(0)
+}
+
+// TestPluginSpeaksUnanswered: the error is that of a database that does not answer, though a plugin sends a statement.
+func TestPluginSpeaksUnanswered(t *testing.T) {
+	s := newShop(t)
+	wantNil(t, s.apply(bg, "warm"))
+	wantNil(t, s.db.Callback().Create().Before("gorm:create").Register("test:before", func(db *gorm.DB) {
+		_ = db.AddError(db.Session(&gorm.Session{NewDB: true}).Exec("SET LOCAL app.a = 'x'").Error)
+	}))
+	s.configure(lock.Config{}, guard.Config{EndTimeout: time.Second})
+	migration, err := s.connect().Begin(bg)
+	wantNil(t, err)
+	_, err = migration.Exec(bg, "LOCK TABLE orders IN ACCESS EXCLUSIVE MODE")
+	wantNil(t, err)
+	wantIs(t, s.apply(bg, "1"), pinned.ErrNoAnswer)
+	wantNil(t, migration.Rollback(bg))
+	s.wantEvents(0)
+}
+
+// TestPluginSpeaksAfterContext: the error is that of a context which ends before a plugin sends a statement.
+func TestPluginSpeaksAfterContext(t *testing.T) {
+	s := newShop(t)
+	wantNil(t, s.apply(bg, "warm"))
+	ctx, cancel := context.WithCancel(bg)
+	defer cancel()
+	wantNil(t, s.db.Callback().Create().Before("gorm:create").Register("test:before", func(db *gorm.DB) {
+		cancel()
+		_ = db.AddError(db.Session(&gorm.Session{NewDB: true}).Exec("SET LOCAL app.a = 'x'").Error)
+	}))
+	wantIs(t, s.apply(ctx, "1"), context.Canceled)
 	s.wantEvents(0)
 }
 

@@ -49,7 +49,8 @@ func (t *Tx) Flush() error {
 // Options.Defers.
 func (t *Tx) Abandon() error {
 	err := t.conn.Failed()
-	again := err != nil && !errors.Is(err, pinned.ErrNoAnswer) && t.ctx.Err() == nil
+	own := errors.Is(err, errSpoken) || errors.Is(err, errMoved) // no caller gets these, even if the context has ended
+	again := err != nil && !errors.Is(err, pinned.ErrNoAnswer) && (own || t.ctx.Err() == nil)
 	if !again {
 		return nil
 	}
@@ -96,7 +97,7 @@ func (t *Tx) DeferLook(build func() (query string, args []any, err error), there
 func (t *Tx) spoken() error {
 	t.conn.Fail(errSpoken)
 	t.database.keepApart(errSpoken, t.options.Logger)
-	return errSpoken
+	return t.conn.Failed()
 }
 
 // moved notes that a prelude was not in the session that is known: what it has read may be another

@@ -102,6 +102,28 @@ var pipelineMutants = []mutant{
 		tests: "guard/pgxguard TestPrelude",
 	},
 	{
+		name:  "plugin-hides-that-nothing-is-answered",
+		loses: "With pgx and a plugin that sends a statement before each INSERT, the error of a database that does not answer says nothing of it.",
+		file:  "internal/dbtx/prelude.go",
+		old: `return t.conn.Failed()
+}
+
+// moved`,
+		new: `return errSpoken
+}
+
+// moved`,
+		tests: "guard/pgxguard TestPluginSpeaksUnanswered",
+	},
+	{
+		name:  "plugin-hides-the-end-of-a-context",
+		loses: "With pgx and a plugin that sends a statement before each INSERT, the error of an operation whose context has ended does not match that of the context.",
+		file:  "internal/dbtx/prelude.go",
+		old:   `(own || t.ctx.Err() == nil)`,
+		new:   `(own && false || t.ctx.Err() == nil)`,
+		tests: "guard/pgxguard TestPluginSpeaksAfterContext",
+	},
+	{
 		name:  "commit-on-a-dead-connection",
 		loses: "With pgx each operation that is under way when the database dies has an outcome that nobody knows, though no COMMIT was executed.",
 		file:  "internal/dbtx/pinned/prelude.go",
