@@ -300,6 +300,25 @@ func TestPluginSpeaksAfterContext(t *testing.T) {
 	s.wantEvents(0)
 }
 
+// TestClaimIsNotSent: a claim that is not sent, as the lock was lost, is no statement of a plugin. The next
+// operation begins in one trip.
+func TestClaimIsNotSent(t *testing.T) {
+	s, seen := newTracedShop(t)
+	s.configure(lock.Config{TTL: time.Second}, guard.Config{})
+	wantNil(t, s.apply(bg, "warm"))
+	wantNil(t, s.db.Callback().Create().Before("gorm:create").Register("test:lost", func(db *gorm.DB) {
+		if s.Forget("order:1") {
+			<-db.Statement.Context.Done()
+		}
+	}))
+	wantIs(t, s.apply(bg, "1"), lock.ErrLost)
+	seen.all = nil
+	wantNil(t, s.apply(bg, "2"))
+	if together, alone := seen.begins(); together != 1 || alone != 0 {
+		t.Errorf("begun by %q", seen.all)
+	}
+}
+
 // TestPluginIsRefused: the error is that of the statement of a plugin that the server refuses.
 func TestPluginIsRefused(t *testing.T) {
 	s := newShop(t)

@@ -78,9 +78,17 @@ var pipelineMutants = []mutant{
 		name:  "look-before-a-plugin-counts",
 		loses: "With pgx and a plugin that chooses a schema before each INSERT, a row of another request is an alarm.",
 		file:  "internal/dbtx/pinned/prelude.go",
-		old:   `return c.sent.Load() == c.prelude.claims`,
+		old:   `return c.prelude.others == 0`,
 		new:   `return true`,
 		tests: "guard/pgxguard TestPluginChoosesBeforeClaim",
+	},
+	{
+		name:  "unsent-claim-is-a-plugins",
+		loses: "With pgx one lock that is lost before a claim makes all operations slower for a minute.",
+		file:  "internal/dbtx/pinned/conn.go",
+		old:   `err == nil && !own {`,
+		new:   `!own {`,
+		tests: "guard/pgxguard TestClaimIsNotSent",
 	},
 	{
 		name:  "claim-is-behind-a-plugin",

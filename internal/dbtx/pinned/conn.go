@@ -174,7 +174,10 @@ func (c *Conn) admit(ctx context.Context, query string, own bool) (statements []
 	if !own {
 		c.sent.Add(1)
 	}
-	return c.Watcher.Admit(ctx, query)
+	if statements, err = c.Watcher.Admit(ctx, query); err == nil && !own {
+		c.prelude.others++
+	}
+	return statements, err
 }
 
 // leaveRoutine is called after a statement that has no rows. Own reads come between those

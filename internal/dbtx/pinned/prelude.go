@@ -26,7 +26,7 @@ type prelude struct {
 	table   string            // an INSERT into it is sent with those that wait
 	behind  []Step            // follow that INSERT
 	begun   bool              // BEGIN was sent
-	claims  int64             // INSERTs of Surround that were sent
+	others  int               // statements that are not Belay's own, apart from INSERTs of Surround
 	over    bool
 	err     error // by which it has failed
 }
@@ -80,7 +80,7 @@ func (c *Conn) Flush() error {
 
 // OnlyClaims reports whether the only statements so far that are not Belay's own are INSERTs of Surround,
 // which were sent with others.
-func (c *Conn) OnlyClaims() bool { return c.sent.Load() == c.prelude.claims }
+func (c *Conn) OnlyClaims() bool { return c.prelude.others == 0 }
 
 // Fail makes err the error by which the prelude has failed, if it has not yet.
 func (c *Conn) Fail(err error) { c.prelude.err = cmp.Or(c.prelude.err, err) }
@@ -137,7 +137,7 @@ func (c *Conn) exec(ctx context.Context, query string, args []any, statements []
 		rows = r.Rows
 		return nil
 	}}
-	c.prelude.claims++
+	c.prelude.others--
 	if err := c.send(ctx, with); err != nil {
 		return nil, err
 	}
