@@ -286,15 +286,15 @@ func TestPluginSpeaksUnanswered(t *testing.T) {
 	s.wantEvents(0)
 }
 
-// TestPluginSpeaksAfterContext: the error is that of a context which ends before a plugin sends a statement.
+// TestPluginSpeaksAfterContext: the error is that of a context which ends behind a statement of a plugin.
 func TestPluginSpeaksAfterContext(t *testing.T) {
 	s := newShop(t)
 	wantNil(t, s.apply(bg, "warm"))
 	ctx, cancel := context.WithCancel(bg)
 	defer cancel()
 	wantNil(t, s.db.Callback().Create().Before("gorm:create").Register("test:before", func(db *gorm.DB) {
-		cancel()
 		_ = db.AddError(db.Session(&gorm.Session{NewDB: true}).Exec("SET LOCAL app.a = 'x'").Error)
+		cancel()
 	}))
 	wantIs(t, s.apply(ctx, "1"), context.Canceled)
 	s.wantEvents(0)
@@ -317,6 +317,23 @@ func TestClaimIsNotSent(t *testing.T) {
 	if together, alone := seen.begins(); together != 1 || alone != 0 {
 		t.Errorf("begun by %q", seen.all)
 	}
+}
+
+// TestPluginWithholdsClaim: a plugin keeps GORM from sending a claim. Its limit does not hold for the operation.
+func TestPluginWithholdsClaim(t *testing.T) {
+	s := newShop(t)
+	wantNil(t, s.apply(bg, "warm"))
+	wantNil(t, s.db.Callback().Create().Before("gorm:create").Register("test:withhold", func(db *gorm.DB) {
+		db.DryRun = db.Statement.Table == "belay_once"
+	}))
+	var limit string
+	wantNil(t, s.Do(bg, "order:1", func(_ context.Context, tx *gorm.DB) error {
+		return tx.Raw("SELECT current_setting('lock_timeout')").Scan(&limit).Error
+	}, guard.For(selling("1"))))
+	if limit != "0" {
+		t.Errorf("the operation waits for a row for %s, want no limit", limit)
+	}
+	s.wantEvents(0)
 }
 
 // TestPluginIsRefused: the error is that of the statement of a plugin that the server refuses.

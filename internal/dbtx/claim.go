@@ -108,7 +108,7 @@ func (t *Tx) insertClaims(models any, table string, patience time.Duration) erro
 	}()
 	err := t.front.Insert(models, bound.Prefix)
 	returned = true
-	if deferring && !t.conn.OnlyClaims() {
+	if deferring && (!t.conn.OnlyClaims() || err == nil && t.conn.Withheld()) {
 		return t.spoken()
 	}
 	if bound.During == "" || deferring || err != nil && t.dialect.Aborts { // it is restored, or the ROLLBACK does that

@@ -132,6 +132,14 @@ var pipelineMutants = []mutant{
 		tests: "guard/pgxguard TestPluginSpeaksAfterContext",
 	},
 	{
+		name:  "limit-of-a-withheld-claim-stays",
+		loses: "With pgx and a plugin that keeps a claim from being sent, the statements of the operation wait for a row no longer than a claim may.",
+		file:  "internal/dbtx/claim.go",
+		old:   ` || err == nil && t.conn.Withheld()`,
+		new:   ``,
+		tests: "guard/pgxguard TestPluginWithholdsClaim",
+	},
+	{
 		name:  "commit-on-a-dead-connection",
 		loses: "With pgx each operation that is under way when the database dies has an outcome that nobody knows, though no COMMIT was executed.",
 		file:  "internal/dbtx/pinned/prelude.go",

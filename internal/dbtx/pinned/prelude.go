@@ -68,6 +68,9 @@ func (c *Conn) Surround(table string, before Step, behind ...Step) {
 	c.prelude.table, c.prelude.behind = table, behind
 }
 
+// Withheld reports whether the INSERT of Surround was not sent with the others. If so, those behind it are not sent.
+func (c *Conn) Withheld() bool { return c.prelude.behind != nil }
+
 // Flush sends what waits. From now on nothing does. It returns the error by which the prelude has
 // failed.
 func (c *Conn) Flush() error {
