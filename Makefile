@@ -100,7 +100,7 @@ sim: ## lock, guard and outbox on simulated servers, schedule by schedule, some 
 
 .PHONY: mutants
 mutants: ## break Belay in some 500 named ways, one at a time: which test notices; MUTANTS=name,name or a count
-	@BELAY_MUTANTS=$(or $(MUTANTS),all) scripts/test $(if $(filter ci,$(MUTANTS)),,--with postgres --with standby --with semisync --with etcd --with zookeeper) -count=1 -v -timeout 3h -run 'TestMutants$$' ./internal/mutants | $(said)
+	@BELAY_MUTANTS=$(or $(MUTANTS),all) scripts/test $(if $(filter ci,$(MUTANTS)),,--with postgres --with pgbouncer --with standby --with semisync --with etcd --with zookeeper) -count=1 -v -timeout 3h -run 'TestMutants$$' ./internal/mutants | $(said)
 
 .PHONY: interop
 interop: ## Belay and Redisson on the same locks; needs a JDK and Maven
