@@ -25,8 +25,7 @@ var ErrClaimed = errors.New("dbguard: another transaction has the claim")
 // at least for the server's shortest wait: see dialect.LockWait. After any error the
 // transaction is to be rolled back.
 func (t *Tx) Claim(key string, model any, patience time.Duration) error {
-	table, err := t.protectClaim(key, model)
-	if err != nil {
+	if err := t.protectClaim(key, model); err != nil {
 		if t.readsLock() && errors.Is(err, context.DeadlineExceeded) && t.ctx.Err() == nil {
 			return fmt.Errorf("%w: %w", ErrClaimed, err)
 		}
@@ -34,7 +33,7 @@ func (t *Tx) Claim(key string, model any, patience time.Duration) error {
 	}
 	until := time.Now().Add(patience)
 	for {
-		err := t.insertClaims(model, table, time.Until(until))
+		err := t.insertClaims(model, time.Until(until))
 		if !dialect.IsLocked(err) {
 			return err
 		}
@@ -59,40 +58,39 @@ func (t *Tx) readsLock() bool { return t.dialect.Name == "mysql" && !t.conn.Sess
 // beside is a claim with rows of that name in other tables.
 type beside interface{ Beside() []string }
 
-// protectClaim returns the table of the claim.
-func (t *Tx) protectClaim(key string, model any) (table string, err error) {
+func (t *Tx) protectClaim(key string, model any) error {
 	defer t.Under(key)()
 	m, err := t.parse(model)
 	if err != nil {
-		return "", err
+		return err
 	}
 	if claim, ok := model.(beside); ok {
 		for _, table := range claim.Beside() {
 			if err := t.checkPrimary(m, table); err != nil {
-				return "", err
+				return err
 			}
 		}
 	}
-	return m.Table(), t.protectPrimary(m, protected.Row{Kept: true})
+	return t.protectPrimary(m, protected.Row{Kept: true})
 }
 
 // ClaimAll inserts rows that ProtectEach has named as claims, in one statement: a slice of
 // models. It waits for another transaction that has inserted one of them only for the
 // server's shortest wait. After any error the transaction is to be rolled back.
 func (t *Tx) ClaimAll(models any) error {
-	err := t.insertClaims(models, "", 0)
+	err := t.insertClaims(models, 0)
 	if dialect.IsLocked(err) {
 		return fmt.Errorf("%w: %w", ErrClaimed, err)
 	}
 	return err
 }
 
-// insertClaims inserts claims. They are sent with what waits if that is so and the table is given.
-func (t *Tx) insertClaims(models any, table string, patience time.Duration) error {
+// insertClaims inserts claims. They are sent with what waits.
+func (t *Tx) insertClaims(models any, patience time.Duration) error {
 	bound := t.dialect.LockWait(t.conn.Session, patience)
-	deferring := t.Deferring() && table != ""
+	deferring := t.Deferring()
 	if deferring {
-		t.surround(table, bound)
+		t.surround(bound)
 	} else if bound.During != "" {
 		t.conn.Use()
 		if _, err := t.conn.SQL().ExecContext(t.ctx, bound.Set(bound.During)); err != nil {

@@ -107,14 +107,14 @@ func (t *Tx) moved() error {
 	return errMoved
 }
 
-// surround has the bound of a wait surround the INSERT of a claim into a table. Behind it comes the
-// question for what Commit would have to ask by a statement of its own.
-func (t *Tx) surround(table string, bound dialect.LockWait) {
+// surround lets the bound of a wait surround the INSERT of a claim. Behind it comes the question for what Commit
+// would have to ask by a statement of its own.
+func (t *Tx) surround(bound dialect.LockWait) {
 	set := func(to string) pinned.Step {
 		return pinned.Step{Statement: pipeline.Statement{Query: dialect.SetLockWait, Args: []any{to}}}
 	}
 	t.conn.Limit(t.options.EndTimeout + bound.Longest)
-	t.conn.Surround(table, set(bound.During), set(bound.After), pinned.Step{
+	t.conn.Surround(set(bound.During), set(bound.After), pinned.Step{
 		Statement: pipeline.Statement{Query: t.conn.Session.TransactionQuery()},
 		Then: func(r pipeline.Result) error {
 			if t.reported.Transaction = t.conn.Session.Transaction(r.Text); !t.reported.Own {

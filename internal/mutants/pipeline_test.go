@@ -43,14 +43,6 @@ var pipelineMutants = []mutant{
 		tests: "guard/pgxguard TestPrelude",
 	},
 	{
-		name:  "plugin-has-the-limit-of-the-claim",
-		loses: "With pgx and a plugin that sends a statement before each INSERT, a caller who does not wait waits for as long as another has the claim.",
-		file:  "internal/dbtx/pinned/prelude.go",
-		old:   `!c.prelude.surrounds(statements)`,
-		new:   `c.prelude.behind == nil`,
-		tests: "guard/pgxguard TestPluginBeforeClaim",
-	},
-	{
 		name:  "look-passes-a-plugin",
 		loses: "With pgx and a plugin that spreads a table over several, each repeat is an alarm.",
 		file:  "internal/gormfront/load.go",

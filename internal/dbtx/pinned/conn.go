@@ -74,7 +74,7 @@ func (c *Conn) ExecContext(ctx context.Context, query string, args ...any) (sql.
 	ctx, cancel := c.within(ctx, own)
 	defer cancel()
 	var res sql.Result
-	c.Watch(func() { res, err = c.exec(ctx, query, args, statements) })
+	c.Watch(func() { res, err = c.exec(ctx, query, args) })
 	c.Watcher.Took(query, args, statements, err)
 	rows := affected(res, err)
 	switch {

@@ -8,12 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/belaygo/belay/internal/dbtx/dialect"
 	"github.com/belaygo/belay/internal/dbtx/pipeline"
-	"github.com/belaygo/belay/internal/dbtx/sqltext"
 )
 
 // A prelude is what Belay does in a transaction before the program: BEGIN, looks at rows, a claim. Its
@@ -23,8 +21,7 @@ type prelude struct {
 	pipe    pipeline.Pipeline // of the connection, nil if it has none, or is not to use it
 	limit   time.Duration     // of a round trip, 0 = none
 	waiting []Step            // the first one is BEGIN, until that is sent
-	table   string            // an INSERT into it is sent with those that wait
-	behind  []Step            // follow that INSERT
+	behind  []Step            // follow the INSERT of Surround
 	begun   bool              // BEGIN was sent
 	others  int               // statements that are not Belay's own, apart from INSERTs of Surround
 	over    bool
@@ -61,11 +58,11 @@ func (c *Conn) Deferring() bool {
 // Defer has statements wait, on a connection that is Deferring.
 func (c *Conn) Defer(steps ...Step) { c.prelude.waiting = append(c.prelude.waiting, steps...) }
 
-// Surround has a statement wait that comes before an INSERT into a table. The INSERT is sent with it, and
-// others behind it, unless something else is sent in between: see OnlyClaims.
-func (c *Conn) Surround(table string, before Step, behind ...Step) {
+// Surround lets a statement wait that comes before an INSERT without RETURNING, which is to be sent next. The INSERT is
+// sent with it, and others behind it.
+func (c *Conn) Surround(before Step, behind ...Step) {
 	c.Defer(before)
-	c.prelude.table, c.prelude.behind = table, behind
+	c.prelude.behind = behind
 }
 
 // Withheld reports whether the INSERT of Surround was not sent with the others. If so, those behind it are not sent.
@@ -127,9 +124,9 @@ func (c *Conn) flush() (err error) {
 	return err
 }
 
-// exec executes a statement without rows, with those that wait if it is the INSERT of Surround.
-func (c *Conn) exec(ctx context.Context, query string, args []any, statements []sqltext.Statement) (sql.Result, error) {
-	if len(c.prelude.waiting) == 0 || !c.prelude.surrounds(statements) {
+// exec executes a statement without rows, with those that wait if it is the one behind Surround.
+func (c *Conn) exec(ctx context.Context, query string, args []any) (sql.Result, error) {
+	if len(c.prelude.waiting) == 0 || c.prelude.behind == nil {
 		if err := c.flush(); err != nil {
 			return nil, err
 		}
@@ -145,15 +142,6 @@ func (c *Conn) exec(ctx context.Context, query string, args []any, statements []
 		return nil, err
 	}
 	return driver.RowsAffected(rows), nil
-}
-
-// surrounds reports whether statements are the INSERT of Surround.
-func (p *prelude) surrounds(statements []sqltext.Statement) bool {
-	if p.behind == nil || len(statements) != 1 || statements[0].Words()[0] != "INSERT" {
-		return false
-	}
-	table, _ := statements[0].Writes()
-	return strings.EqualFold(table, p.table)
 }
 
 // send sends what waits, and a statement with it, unless that is nil. An error that is not the
