@@ -165,7 +165,7 @@ var callMutants = []mutant{
 		file:  "guard/callout_reserve.go",
 		old:   `	if o.guard.clock.Since(o.begun) < o.lease() {`,
 		new:   `	if o.lease() > 0 {`,
-		tests: "internal/sim TestCalls",
+		tests: "guard/promises TestReservationIsPassedOn",
 	},
 	{
 		name:  "call-of-a-suspended-host",

@@ -283,7 +283,7 @@ func TestRequests(t *testing.T) {
 // TestCalls runs schedules of operations with a call in their middle.
 func TestCalls(t *testing.T) {
 	themes := slices.DeleteFunc(slices.Clone(themes), func(theme []string) bool { return !workloadOf(theme[0]).calls })
-	for seed := range seeds(600) {
+	for seed := range seeds(900) {
 		p := newPlan(seed)
 		theme, r := themes[seed%uint64(len(themes))], rand.New(rand.NewPCG(seed, 4))
 		for _, callers := range p.work {
