@@ -102,7 +102,7 @@ func TestPrelude(t *testing.T) {
 			func(ctx context.Context, no string) error {
 				return s.Apply(ctx, "order:"+no, guard.Insert(&order{No: no}))
 			},
-			[]string{"BEGIN, SELECT orders", "INSERT orders", "SELECT pg_current_xact", "COMMIT"},
+			[]string{"BEGIN, SELECT orders, SELECT pg_current_xact", "INSERT orders", "COMMIT"},
 		},
 		"Do, For": {
 			func(ctx context.Context, no string) error {

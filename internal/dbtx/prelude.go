@@ -21,13 +21,16 @@ var errSpoken = errors.New("dbguard: a plugin sends statements of its own")
 // Options.Defers.
 func (t *Tx) Deferring() bool { return t.conn.Deferring() }
 
-// Flush sends what waits. It reads the rows that were found on the way.
+// Flush sends what waits, and the question of Commit if no claim was sent with it. It reads the rows that were found on the way.
 func (t *Tx) Flush() error {
 	if !t.Deferring() {
 		return t.conn.Failed()
 	}
 	if err := t.conn.Take(t.ctx); err != nil {
 		return err
+	}
+	if t.conn.Waiting() { // there was no claim
+		t.conn.Defer(t.question())
 	}
 	err := t.conn.Flush()
 	t.conn.Give()
@@ -107,14 +110,18 @@ func (t *Tx) moved() error {
 	return errMoved
 }
 
-// surround lets the bound of a wait surround the INSERT of a claim. Behind it comes the question for what Commit
-// would have to ask by a statement of its own.
+// surround lets the bound of a wait surround the INSERT of a claim. Behind it comes the question of Commit.
 func (t *Tx) surround(bound dialect.LockWait) {
 	set := func(to string) pinned.Step {
 		return pinned.Step{Statement: pipeline.Statement{Query: dialect.SetLockWait, Args: []any{to}}}
 	}
 	t.conn.Limit(t.options.EndTimeout + bound.Longest)
-	t.conn.Surround(set(bound.During), set(bound.After), pinned.Step{
+	t.conn.Surround(set(bound.During), set(bound.After), t.question())
+}
+
+// question is what Commit would have to ask by a statement of its own.
+func (t *Tx) question() pinned.Step {
+	return pinned.Step{
 		Statement: pipeline.Statement{Query: t.conn.Session.TransactionQuery()},
 		Then: func(r pipeline.Result) error {
 			if t.reported.Transaction = t.conn.Session.Transaction(r.Text); !t.reported.Own {
@@ -122,5 +129,5 @@ func (t *Tx) surround(bound dialect.LockWait) {
 			}
 			return nil
 		},
-	})
+	}
 }

@@ -76,9 +76,10 @@ func (s Session) Defers() bool {
 
 const postgresNumber = "coalesce(pg_current_xact_id_if_assigned()::text, '')"
 
-// TransactionQuery is a query for what Transaction reads, where a session Defers.
+// TransactionQuery is a query for what Transaction reads, where a session Defers. The transaction has a number from then
+// on: it is about to write.
 func (s Session) TransactionQuery() string {
-	return "SELECT concat_ws(' ', " + postgresNumber + ", pg_backend_pid(), " + postgresStart + ")"
+	return "SELECT concat_ws(' ', pg_current_xact_id(), pg_backend_pid(), " + postgresStart + ")"
 }
 
 // Transaction returns what the server reports of a transaction of the session.

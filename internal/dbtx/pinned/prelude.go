@@ -55,6 +55,9 @@ func (c *Conn) Deferring() bool {
 	return c.prelude.pipe != nil && !c.prelude.over && c.prelude.err == nil
 }
 
+// Waiting reports whether statements wait.
+func (c *Conn) Waiting() bool { return len(c.prelude.waiting) > 0 }
+
 // Defer has statements wait, on a connection that is Deferring.
 func (c *Conn) Defer(steps ...Step) { c.prelude.waiting = append(c.prelude.waiting, steps...) }
 
