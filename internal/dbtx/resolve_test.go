@@ -180,3 +180,28 @@ func TestResolveAwaitsTheSession(t *testing.T) {
 	pass()
 	testwait.Until(t, "the session commits", func() bool { return count(t, direct, &Order{}) == 1 })
 }
+
+// TestResolveEndsTheSession: a COMMIT that is on its way is rolled back, so that it takes no effect later.
+func TestResolveEndsTheSession(t *testing.T) {
+	dsn := teststack.Postgres(t)
+	direct := testdb.OpenPostgres(t, dsn)
+	prepare(t, direct)
+	k := testdb.NewLink(t, testdb.AddrOf(t, dsn))
+	db := testdb.OpenPostgres(t, k.Through(t, dsn))
+	wantNil(t, dbtx.Install(db))
+	tx := begin(t, db, dbtx.Options{EndTimeout: time.Second})
+	wantNil(t, tx.Protect(&Order{No: "a"}))
+	wantNil(t, tx.DB().Create(&Order{No: "a"}).Error)
+	_, pass := k.Hold()
+	defer pass()
+	wantIs(t, tx.Commit(), dbtx.ErrCommitUnknown)
+	ctx, cancel := context.WithTimeout(bg, 20*time.Second)
+	defer cancel()
+	if o, err := tx.Resolve(ctx); o != dbtx.NotCommitted || err != nil {
+		t.Errorf("resolved as %v, %v", o, err)
+	}
+	pass()
+	if n := count(t, direct, &Order{}); n != 0 {
+		t.Errorf("%d orders, want none", n)
+	}
+}

@@ -494,13 +494,11 @@ var resolveMutants = []mutant{
 	},
 	{
 		name:  "old-session-not-ended",
-		loses: "An operation is reported as failed, and its COMMIT takes effect a moment later.",
-		file:  "internal/dbtx/session.go",
-		old: `		return t.dialect.EndSession(ctx, c, t.conn.Session)
-	case restarted:`,
-		new: `		return nil
-	case restarted:`,
-		tests: "internal/dbtx TestResolveAwaitsTheSession",
+		loses: "The outcome of a COMMIT that is on its way stays unknown until the server has noticed that its client is gone.",
+		file:  "internal/dbtx/resolve.go",
+		old:   `if err := t.dialect.EndTransaction(ctx, c, t.xid); err != nil {`,
+		new:   `if err := error(nil); err != nil {`,
+		tests: "internal/dbtx TestResolveEndsTheSession",
 	},
 	{
 		name:  "refusal-of-a-leaving-member-is-believed",
@@ -696,7 +694,7 @@ var resolveMutants = []mutant{
 		loses: "A caller is told that its operation is done, and the standby, promoted, has none of it.",
 		file:  "internal/dbtx/dialect/postgres.go",
 		old:   `		_, err = c.ExecContext(ctx, pgsync.Message)`,
-		new:   `		err = nil`,
+		new:   `		_ = pgsync.Message`,
 		tests: "internal/dbtx TestResolveAwaitsTheStandby TestStandbyIsolatedPrimary",
 	},
 	{
