@@ -3,9 +3,11 @@ package pgxguard_test
 import (
 	"bytes"
 	"context"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -17,6 +19,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/belaygo/belay/guard"
+	"github.com/belaygo/belay/internal/dbtx/pipeline"
 	"github.com/belaygo/belay/internal/teststack"
 	"github.com/belaygo/belay/internal/testwait"
 	"github.com/belaygo/belay/lock"
@@ -258,6 +261,33 @@ func TestValueIsRefused(t *testing.T) {
 	wantNil(t, s.apply(bg, "2"))
 	if together, alone := seen.begins(); together != 1 || alone != 0 {
 		t.Errorf("begun by %q", seen.all)
+	}
+	s.wantEvents(0)
+}
+
+// astray is a pipeline behind a pooler that sends looks to a replica, which lacks every row.
+type astray struct{ pipeline.Pipeline }
+
+func (p astray) Send(ctx context.Context, all []pipeline.Statement) ([]pipeline.Result, error) {
+	done, err := p.Pipeline.Send(ctx, all)
+	for i := range done {
+		if strings.Contains(all[i].Query, "EXISTS (") {
+			done[i].Text = "f 1"
+		}
+	}
+	return done, err
+}
+
+// TestLookOfAnotherSession: what a look has read in another session is not counted: a repeat is no alarm.
+func TestLookOfAnotherSession(t *testing.T) {
+	s := newShop(t)
+	sell := func() error { return s.Apply(bg, "order:1", guard.Insert(&order{No: "1", Amount: 1})) }
+	wantNil(t, sell())
+	var of func(driver.Conn) pipeline.Pipeline
+	of = pipeline.Register(func(dc driver.Conn) pipeline.Pipeline { return astray{of(dc)} })
+	t.Cleanup(func() { pipeline.Register(of) })
+	for range 2 {
+		wantIs(t, sell(), guard.ErrDuplicate)
 	}
 	s.wantEvents(0)
 }

@@ -32,7 +32,7 @@ var pipelineMutants = []mutant{
 		file:  "internal/dbtx/prelude.go",
 		old:   `if session != strconv.FormatUint(t.conn.Session.ID, 10) {`,
 		new:   `if session == strconv.Itoa(0) {`,
-		tests: "guard/pgxguard TestPreludeBehindPooler",
+		tests: "guard/pgxguard TestLookOfAnotherSession",
 	},
 	{
 		name:  "claim-waits-for-the-operation",
