@@ -537,7 +537,7 @@ var resolveMutants = []mutant{
 		loses: "On Galera behind a pooler of statements an operation is made again of which a part is committed.",
 		file:  "internal/dbtx/end.go",
 		old:   `s.Galera && s.LosesItself(ctx, t.conn.SQL())`,
-		new:   `s.Galera`,
+		new:   `s.Galera && ctx != nil`,
 		tests: "internal/dbtx TestScatteredNode",
 	},
 	{
