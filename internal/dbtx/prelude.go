@@ -21,7 +21,8 @@ var errSpoken = errors.New("dbguard: a plugin sends statements of its own")
 // Options.Defers.
 func (t *Tx) Deferring() bool { return t.conn.Deferring() }
 
-// Flush sends what waits, and the question of Commit if no claim was sent with it. It reads the rows that were found on the way.
+// Flush sends what waits, and the question of Commit if no claim was sent with it. It reads the rows that
+// were found on the way.
 func (t *Tx) Flush() error {
 	if !t.Deferring() {
 		return t.conn.Failed()
@@ -69,8 +70,8 @@ func (t *Tx) KeepApart(refused error) {
 	}
 }
 
-// DeferLook defers the query that build returns, which gorm may build without sending it. there gets whether the query has
-// found a row. If something else was sent meanwhile, or would be sent, the prelude fails.
+// DeferLook defers the query that build returns, which gorm may build without sending it. there gets
+// whether the query has found a row. If something else was sent meanwhile, or would be sent, the prelude fails.
 func (t *Tx) DeferLook(build func() (query string, args []any, err error), there func(bool)) error {
 	used, unsent := t.conn.Use(), t.unsent.Load()
 	query, args, err := build()
