@@ -144,7 +144,7 @@ var (
 	}
 	awayWords = []string{
 		"connection refused", "starting up", "shutting down", "not yet accepting", "recovery mode", "reset by peer", "EOF",
-		"crash of another server process", "Server shutdown", "has been closed", "deadline exceeded",
+		"crash of another server process", "Server shutdown", "has been closed", "deadline exceeded", "no connection to the database",
 	}
 )
 

@@ -212,6 +212,8 @@ func TestCalls(t *testing.T) {
 		{"cut long ago", failed + "invalid connection", before, isFailed},
 		{"refused", failed + "connection refused", mine, isFailed},
 		{"refused by a dead database", failed + "connection refused", []fault{{databaseKilled, "", at + 19, at + 20}}, ""},
+		{"no connection", failed + "no connection to the database for 2.5s", mine, isFailed},
+		{"no connection to a dead database", failed + "no connection to the database for 2.5s", []fault{{databaseKilled, "", at + 19, at + 20}}, ""},
 		{"too late", failed + "context deadline exceeded", nil, isFailed},
 		{"too late after a pause", failed + "context deadline exceeded", []fault{{pause, "a", at + 10, at + 18}}, ""},
 		{"too late after the pause of another", failed + "context deadline exceeded", []fault{{pause, "b", at + 10, at + 18}}, isFailed},
