@@ -215,6 +215,40 @@ func TestCombineCountsOwnFailures(t *testing.T) {
 	})
 }
 
+// TestCombineCountsNoLateCaller: a caller whose change came too late for its crew runs alone, and
+// those behind it are in the next crew. A failure of the crew's lock is not theirs, and the event
+// does not count them.
+func TestCombineCountsNoLateCaller(t *testing.T) {
+	eachServer(t, func(e *env) {
+		e.create(&Stock{ID: 1, Left: 100})
+		e.inside().TurnLimit(200 * time.Millisecond)
+		callers := takers(5)
+		var once sync.Once
+		callers[0].change = func(s *Stock) error { // which its crew waits for, however slow it is
+			once.Do(func() { e.loseTo("sku:1", guard.Update(&Stock{ID: 1}, take).Run) })
+			return take(s)
+		}
+		callers[2].change = func(s *Stock) error {
+			testwait.Until(e.t, "the leader has its answer", callers[0].answered.Load)
+			return take(s)
+		}
+		e.crewWithin(callers...)
+		refused := 0
+		for _, c := range callers {
+			if c.err != nil {
+				wantIs(e.t, c.err, guard.ErrIntercepted)
+				refused++
+			}
+		}
+		if ev := e.wantEvent(notify.VerdictOverlap, notify.OutcomeRefused, "sku:1"); ev.Count != refused {
+			e.t.Errorf("the event counts %d, and %d were refused", ev.Count, refused)
+		}
+		if s := e.stock(1); s.Left != 100-1-(5-refused) {
+			e.t.Errorf("%d were refused, the stock is %+v", refused, s)
+		}
+	})
+}
+
 // TestCombineWithALease: a caller that holds the key already does not queue behind itself.
 func TestCombineWithALease(t *testing.T) {
 	each(t, func(e *env) {

@@ -227,10 +227,20 @@ var guardMutants = []mutant{
 	{
 		name:  "late-caller-is-counted",
 		loses: "An event counts a caller whose change came too late for the crew.",
+		file:  "guard/crew_end.go",
+		old: `	return len(k.all)
+}`,
+		new: `	return k.run.count
+}`,
+		tests: "guard/promises TestCombineCountsNoLateCaller",
+	},
+	{
+		name:  "late-caller-stays-in-its-crew",
+		loses: "A crew waits for ever for a caller whose change came too late, and nobody gets an answer.",
 		file:  "guard/round.go",
 		old:   `return !m.part.in && m != r.leader })`,
 		new:   `return false })`,
-		tests: "internal/sim TestCrews",
+		tests: "guard TestRoundEnds",
 	},
 	{
 		name:  "lost-lock-of-a-panic-untold",
