@@ -153,7 +153,7 @@ func (s *series) work(op Op) error {
 	},
 	{
 		name:  "row-of-another-request-is-remembered",
-		loses: "A request is refused for as long as the first layer remembers what was rolled back.",
+		loses: "A call without a request is refused for as long as the first layer remembers what a request has met and not done.",
 		file:  "guard/finding.go",
 		old:   `	about := !serves || onClaim(conflict)`,
 		new:   `	about := true`,
