@@ -21,6 +21,11 @@ const patience = time.Second
 // endSession kills the transaction's session if it still has the transaction. Behind a
 // pooler the session may be another client's by now, so on MySQL and MariaDB it is killed
 // only if a row remains locked, and if it has been idle since the COMMIT was sent.
+//
+// On PostgreSQL this runs only where the transaction's number decides nothing: under a role that may
+// not identify the server, for which no number is read, and after a restart. A reset of the
+// statistics looks like a restart and leaves the session alive. The session is killed by its pid and
+// the time of its start, which no other session shares, even after a restart.
 func (t *Tx) endSession(ctx context.Context, c *sql.Conn, now dialect.Session, restarted bool, images []journal.Image) error {
 	switch {
 	case t.dialect.Name != "mysql" && t.database.pooled.Load() && !restarted:

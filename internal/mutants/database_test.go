@@ -682,6 +682,30 @@ var resolveMutants = []mutant{
 		tests: "internal/dbtx TestNumberAfterRestart",
 	},
 	{
+		name:  "session-of-a-weak-role-is-left",
+		loses: "Under a role that may not identify PostgreSQL a caller is told that nothing was done, and its COMMIT arrives later.",
+		file:  "internal/dbtx/session.go",
+		old: `	case t.dialect.Name != "mysql":
+		return`,
+		new: `	case t.dialect.Name != "mysql" && !t.conn.Session.Numbers:
+		return nil
+	case t.dialect.Name != "mysql":
+		return`,
+		tests: "internal/dbtx TestSessionOfAWeakRoleIsEnded",
+	},
+	{
+		name:  "session-after-a-crash-is-left",
+		loses: "After a reset of PostgreSQL's statistics a caller is told that nothing was done, and its COMMIT arrives later.",
+		file:  "internal/dbtx/session.go",
+		old: `	case t.dialect.Name != "mysql":
+		return`,
+		new: `	case t.dialect.Name != "mysql" && restarted:
+		return nil
+	case t.dialect.Name != "mysql":
+		return`,
+		tests: "internal/dbtx TestNumberAfterCrash",
+	},
+	{
 		name:  "crash-of-postgres-not-noticed",
 		loses: "After a crash of PostgreSQL the number of another transaction proves a commit.",
 		file:  "internal/dbtx/dialect/of.go",

@@ -28,7 +28,7 @@ type Session struct {
 	Sent     time.Time    // when the COMMIT of its transaction was sent
 	Run      string       // on PostgreSQL, the server's run: another after a restart or a crash
 	Started  sql.NullTime // on PostgreSQL, when the session began, by the server's clock
-	Numbers  bool         // a PostgreSQL 13 or newer, which knows the number of a transaction
+	Numbers  bool         // a PostgreSQL 13 or newer, whose role may identify it: transactions have numbers
 	Family   Family       // that the server shows: its statements are that one's
 	Told     Family       // that the program's configuration names, "" if none: see [Session.Proven]
 	Galera   bool
