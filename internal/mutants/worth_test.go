@@ -123,7 +123,7 @@ func prove(t *testing.T, all map[string]worth) {
 
 var testInText = regexp.MustCompile("`([a-z0-9]+\\.Test\\w+)`")
 
-var testCommand = regexp.MustCompile("`make test PKG=(\\S+) RUN=([^`]+)`")
+var testCommand = regexp.MustCompile("`make test (?:ON=\\S+ )?PKG=(\\S+) RUN=([^`]+)`")
 
 // secondsIn returns what the tests of an output took.
 func secondsIn(t *testing.T, file string) map[string]float64 {
