@@ -3,6 +3,7 @@ package dbtx_test
 import (
 	"context"
 	"errors"
+	"os"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -20,8 +21,16 @@ func TestMain(m *testing.M) {
 		// gorm's cache of prepared statements has a goroutine that nothing stops.
 		goleak.IgnoreAnyFunction("gorm.io/gorm/internal/lru.NewLRU[...].func1"),
 		// A query that has panicked never ends for database/sql.
-		goleak.IgnoreAnyFunction("github.com/belaygo/belay/internal/sqlconn.Discard"))
+		goleak.IgnoreAnyFunction("github.com/belaygo/belay/internal/sqlconn.Discard"),
+		goleak.Cleanup(func(code int) {
+			for _, f := range atEnd {
+				f()
+			}
+			os.Exit(code)
+		}))
 }
+
+var atEnd []func() // to run after all tests
 
 var (
 	bg      = context.Background()

@@ -3,11 +3,13 @@ package dbtx_test
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"os"
 	"os/exec"
 	"os/user"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -46,16 +48,51 @@ func startMariaDB(tb testing.TB, options ...string) *mariaDB {
 		tb.Fatal(err)
 	}
 	m := &mariaDB{dir: dir, options: append([]string{"--no-defaults", "--user=" + own.Username, "--datadir=" + dir + "/data", "--tmpdir=" + tmp}, options...)}
-	install := exec.Command(teststack.Program(tb, "mariadb-install-db", "mariadb-server"), "--no-defaults", "--force", "--datadir=./data",
-		"--user="+own.Username, "--skip-test-db", "--auth-root-authentication-method=normal")
-	install.Dir = dir
-	install.Env = append(os.Environ(), "TMPDIR="+tmp)
-	if out, err := install.CombinedOutput(); err != nil {
-		tb.Fatalf("install MariaDB: %v\n%s", err, out)
+	if out, err := exec.Command("cp", "-r", emptyMariaDB(tb), filepath.Join(dir, "data")).CombinedOutput(); err != nil {
+		tb.Fatalf("copy the data of MariaDB: %v\n%s", err, out)
 	}
 	tb.Cleanup(func() { m.Kill(tb) })
 	m.Start(tb)
 	return m
+}
+
+// installed holds the folder with the data of an empty server, which takes seconds to make.
+var installed struct {
+	once sync.Once
+	data string
+	err  error
+}
+
+// emptyMariaDB returns the data of an empty server, for a server that starts on a copy.
+func emptyMariaDB(tb testing.TB) (data string) {
+	tb.Helper()
+	program := teststack.Program(tb, "mariadb-install-db", "mariadb-server")
+	installed.once.Do(func() { installed.data, installed.err = installMariaDB(program) })
+	if installed.err != nil {
+		tb.Fatal(installed.err)
+	}
+	return installed.data
+}
+
+// installMariaDB makes the data of an empty server in a folder that is removed after all tests.
+func installMariaDB(program string) (data string, err error) {
+	dir, err := os.MkdirTemp("", "belay")
+	if err != nil {
+		return "", err
+	}
+	atEnd = append(atEnd, func() { _ = os.RemoveAll(dir) })
+	own, err := user.Current()
+	if err != nil {
+		return "", err
+	}
+	install := exec.Command(program, "--no-defaults", "--force", "--datadir=./data", "--user="+own.Username,
+		"--skip-test-db", "--auth-root-authentication-method=normal", "--innodb-log-file-size=8M")
+	install.Dir = dir
+	install.Env = append(os.Environ(), "TMPDIR="+dir)
+	if out, err := install.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("install MariaDB: %w\n%s", err, out)
+	}
+	return filepath.Join(dir, "data"), nil
 }
 
 // DSN leads to the database test, as a user who may do everything.
