@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/belaygo/belay/internal/dbtx/dialect"
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/teststack"
+	"github.com/belaygo/belay/internal/testwait"
 )
 
 // stalled calls f, on each kind of server, with a transaction whose COMMIT the
@@ -293,27 +295,43 @@ func strangerOf(t *testing.T, tx *Tx) *sql.Conn {
 // TestBusyStrangerIsLeftAlone: the session does something else than to wait for a COMMIT. The
 // rows are locked by whoever has the transaction.
 func TestBusyStrangerIsLeftAlone(t *testing.T) {
-	stalled(t, func(t *testing.T, tx *Tx, _ func() bool) {
+	stalled(t, func(t *testing.T, tx *Tx, living func() bool) {
 		if tx.dialect.Name != "mysql" {
 			return
 		}
 		stranger := strangerOf(t, tx)
-		busy := make(chan error)
+		asleep, wake := context.WithCancel(context.Background())
+		defer wake()
+		ended := make(chan error, 1)
 		go func() {
-			_, err := stranger.ExecContext(context.Background(), "DO SLEEP(4)")
-			busy <- err
+			_, err := stranger.ExecContext(asleep, "DO SLEEP(600)")
+			ended <- err
 		}()
-		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+		testwait.Until(t, "the session is busy", func() bool {
+			var n int
+			query := "SELECT COUNT(*) FROM information_schema.processlist WHERE id = ? AND info LIKE 'DO SLEEP%'"
+			return tx.pool.QueryRow(query, tx.conn.Session.ID).Scan(&n) == nil && n == 1
+		})
+		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
-		o, err := tx.Resolve(ctx)
-		if o != Unresolved {
-			t.Errorf("resolved as %v, %v", o, err)
+		resolved := make(chan Outcome, 1)
+		go func() {
+			o, _ := tx.Resolve(ctx)
+			resolved <- o
+		}()
+		testwait.Until(t, "a pooler is noticed", tx.database.pooled.Load)
+		cancel()
+		if o := <-resolved; o != Unresolved {
+			t.Errorf("resolved as %v", o)
 		}
-		if !tx.database.pooled.Load() {
-			t.Error("no pooler was noticed")
+		if !living() || len(ended) > 0 {
+			t.Error("another client's session was ended")
 		}
-		if err := <-busy; err != nil {
-			t.Errorf("another client's session was ended: %v", err)
+		if _, err := tx.pool.Exec(fmt.Sprintf("KILL %d", tx.conn.Session.ID)); err != nil {
+			t.Error(err)
+		}
+		if err := <-ended; err == nil {
+			t.Error("the session was not ended by KILL")
 		}
 	})
 }

@@ -234,10 +234,11 @@ func TestCancelledStatement(t *testing.T) {
 func TestCancelledStatementSQLite(t *testing.T) {
 	db := testdb.OpenSQLite(t, t.TempDir()+"/test.db")
 	prepare(t, db)
-	ctx, cancel := context.WithTimeout(bg, 50*time.Millisecond)
+	ctx, cancel := context.WithCancel(bg)
 	defer cancel()
 	tx := beginCtx(ctx, t, db, dbtx.Options{})
 	wantNil(t, tx.DB().Create(&Order{No: "a"}).Error)
+	time.AfterFunc(50*time.Millisecond, cancel)
 	err := tx.DB().Exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n)
 		INSERT INTO stocks (id, "left", version) SELECT i, 0, 1 FROM n`).Error
 	if err == nil {
