@@ -294,9 +294,9 @@ func TestAnyLostLockEndsTheOperation(t *testing.T) {
 // TestLostAtTheRelease: a lock that is found gone after the commit is reported, and only
 // once if both are.
 func TestLostAtTheRelease(t *testing.T) {
-	for name, lost := range map[string][]int64{"the first": {1}, "the second": {2}, "both": {1, 2}} {
-		t.Run(name, func(t *testing.T) {
-			each(t, func(e *env) {
+	each(t, func(e *env) {
+		for name, lost := range map[string][]int64{"the first": {1}, "the second": {2}, "both": {1, 2}} {
+			e.onSameDatabase(name, func(e *env) {
 				e.twoAccounts()
 				wantNil(e.t, e.Apply(bg, accountKey(1), guard.All(
 					guard.Update(&Stock{ID: 1}, take),
@@ -310,8 +310,8 @@ func TestLostAtTheRelease(t *testing.T) {
 				e.wantEvent(notify.VerdictLost, notify.OutcomeCommitted, accountKey(lost[0]))
 				e.wantLeft(8, 10)
 			})
-		})
-	}
+		}
+	})
 }
 
 // TestLossOfAnInheritedLock: an operation that loses two locks reports the one that another

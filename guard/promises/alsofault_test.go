@@ -196,17 +196,18 @@ func (l *leaving) Release(ctx context.Context, r lockengine.Request) error {
 // TestEngineThatLeavesASecondKey: an engine that panics, or ends the goroutine, over one
 // of several keys does so to its caller, who may recover, and no key stays locked.
 func TestEngineThatLeavesASecondKey(t *testing.T) {
-	for how, leave := range map[string]func(){"panic": func() { panic("a hook") }, "Goexit": runtime.Goexit} {
-		for _, what := range []string{"Acquire", "Release"} {
-			for _, key := range []string{"a", "b"} {
-				t.Run(what+" of "+key+", "+how, func(t *testing.T) {
-					each(t, func(e *env) {
+	each(t, func(e *env) {
+		for how, leave := range map[string]func(){"panic": func() { panic("a hook") }, "Goexit": runtime.Goexit} {
+			for _, what := range []string{"Acquire", "Release"} {
+				for _, key := range []string{"a", "b"} {
+					e.t.Run(what+" of "+key+", "+how, func(t *testing.T) {
 						engine := &leaving{Engine: e.Engine(), leave: leave}
 						if what == "Acquire" {
 							engine.acquire.Store(&key)
 						} else {
 							engine.release.Store(&key)
 						}
+						e := &env{Guard: e.Guard, t: t, db: e.db, open: e.open}
 						g := e.guardOn(engine, guard.Config{})
 						returned := false
 						var caller sync.WaitGroup
@@ -217,14 +218,14 @@ func TestEngineThatLeavesASecondKey(t *testing.T) {
 						})
 						caller.Wait()
 						if returned {
-							e.t.Error("Do returned")
+							t.Error("Do returned")
 						}
-						wantNil(e.t, e.Do(bg, "a", nop, guard.Also("b"), guard.Wait(10*time.Second)))
+						wantNil(t, e.Do(bg, "a", nop, guard.Also("b"), guard.Wait(10*time.Second)))
 					})
-				})
+				}
 			}
 		}
-	}
+	})
 }
 
 // silentOn is an engine that does not answer acquires of a key.

@@ -210,21 +210,21 @@ func TestCombineTwinInACrewThatFails(t *testing.T) {
 // lock are told, in one event, and nobody else. If another's row is protected, too, that
 // may have been under a key of its own, unless the lock is gone.
 func TestCombineOverlapOfInserts(t *testing.T) {
-	for name, c := range map[string]struct {
-		only, kept bool
-		at         []int
-	}{
-		"the leader":               {only: true, at: []int{0}},
-		"one of them":              {only: true, at: []int{2}},
-		"two of them":              {only: true, at: []int{1, 3}},
-		"the leader and the last":  {only: true, at: []int{0, 4}},
-		"while the lock is held":   {only: true, at: []int{2}, kept: true},
-		"a sale":                   {at: []int{2}},
-		"two sales":                {at: []int{0, 3}},
-		"a sale and the lock held": {at: []int{2}, kept: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			eachServer(t, func(e *env) {
+	eachServer(t, func(e *env) {
+		for name, c := range map[string]struct {
+			only, kept bool
+			at         []int
+		}{
+			"the leader":               {only: true, at: []int{0}},
+			"one of them":              {only: true, at: []int{2}},
+			"two of them":              {only: true, at: []int{1, 3}},
+			"the leader and the last":  {only: true, at: []int{0, 4}},
+			"while the lock is held":   {only: true, at: []int{2}, kept: true},
+			"a sale":                   {at: []int{2}},
+			"two sales":                {at: []int{0, 3}},
+			"a sale and the lock held": {at: []int{2}, kept: true},
+		} {
+			e.onSameDatabase(name, func(e *env) {
 				e.create(&Stock{ID: 1, Left: 9})
 				all := buyers(5)
 				for _, b := range all {
@@ -271,8 +271,8 @@ func TestCombineOverlapOfInserts(t *testing.T) {
 				wantNil(e.t, e.db.Delete(&Order{}, "amount = 99").Error)
 				e.wantSold(all...)
 			})
-		})
-	}
+		}
+	})
 }
 
 // TestCombineOverlapOfNobodysRow: a refused INSERT shows that another caller has inserted

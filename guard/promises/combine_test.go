@@ -124,10 +124,10 @@ func TestCombine(t *testing.T) {
 // TestCombinePanics: a caller whose change panics or ends its goroutine takes nobody
 // along, be it the first, one in the middle, or the last.
 func TestCombinePanics(t *testing.T) {
-	for name, die := range map[string]func(){"panic": func() { panic("boom") }, "goexit": runtime.Goexit} {
-		for _, at := range []int{0, 3, 7} {
-			t.Run(fmt.Sprintf("%s of %d", name, at), func(t *testing.T) {
-				each(t, func(e *env) {
+	each(t, func(e *env) {
+		for name, die := range map[string]func(){"panic": func() { panic("boom") }, "goexit": runtime.Goexit} {
+			for _, at := range []int{0, 3, 7} {
+				e.onSameDatabase(fmt.Sprintf("%s of %d", name, at), func(e *env) {
 					e.create(&Stock{ID: 1, Left: 100})
 					callers := takers(8)
 					callers[at].change = func(s *Stock) error {
@@ -145,9 +145,9 @@ func TestCombinePanics(t *testing.T) {
 					e.wantNoEvent()
 					e.wantFree("sku:1")
 				})
-			})
+			}
 		}
-	}
+	})
 }
 
 // TestCombineLostLock: one event for all callers of the transaction, which all are told.

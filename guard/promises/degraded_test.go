@@ -170,21 +170,20 @@ func TestDBOnly(t *testing.T) {
 // TestSetPolicy: who is on call lets operations go on while Redis is away, and stops them
 // again, without a restart.
 func TestSetPolicy(t *testing.T) {
-	each(t, func(e *env) {
-		g, engine := e.dbOnly(guard.Config{})
-		if err := g.SetPolicy(7); err == nil || g.Policy() != guard.DBOnly {
-			e.t.Errorf("SetPolicy(7): %v, %v", err, g.Policy())
-		}
-		wantNil(e.t, g.SetPolicy(guard.FailClosed))
-		wantIs(e.t, g.Apply(bg, "order:a", guard.Insert(&Order{No: "a"})), guard.ErrUnavailable)
-		wantNil(e.t, g.SetPolicy(guard.DBOnly))
-		wantNil(e.t, g.Apply(bg, "order:a", guard.Insert(&Order{No: "a"})))
-		wantNil(e.t, g.SetPolicy(guard.FailClosed)) // in an outage that has begun
-		wantIs(e.t, g.Apply(bg, "order:b", guard.Insert(&Order{No: "b"})), guard.ErrUnavailable)
-		engine.down[0].Store(false)
-		wantNil(e.t, g.Apply(bg, "order:b", guard.Insert(&Order{No: "b"})))
-		e.awaitEnd(g)
-	})
+	e := onSQLite(t)
+	g, engine := e.dbOnly(guard.Config{})
+	if err := g.SetPolicy(7); err == nil || g.Policy() != guard.DBOnly {
+		t.Errorf("SetPolicy(7): %v, %v", err, g.Policy())
+	}
+	wantNil(t, g.SetPolicy(guard.FailClosed))
+	wantIs(t, g.Apply(bg, "order:a", guard.Insert(&Order{No: "a"})), guard.ErrUnavailable)
+	wantNil(t, g.SetPolicy(guard.DBOnly))
+	wantNil(t, g.Apply(bg, "order:a", guard.Insert(&Order{No: "a"})))
+	wantNil(t, g.SetPolicy(guard.FailClosed)) // in an outage that has begun
+	wantIs(t, g.Apply(bg, "order:b", guard.Insert(&Order{No: "b"})), guard.ErrUnavailable)
+	engine.down[0].Store(false)
+	wantNil(t, g.Apply(bg, "order:b", guard.Insert(&Order{No: "b"})))
+	e.awaitEnd(g)
 }
 
 // TestSetPolicyLogged: a change is logged once, in words, also as JSON.
@@ -465,20 +464,19 @@ func TestInsideALease(t *testing.T) {
 }
 
 func TestUnavailableConfig(t *testing.T) {
-	each(t, func(e *env) {
-		locker, err := lock.New(e.Engine(), lock.Config{})
-		wantNil(e.t, err)
-		defer locker.Close(bg)
-		for _, cfg := range []guard.Config{
-			{Service: "s", OnUnavailable: 7},
-			{Service: "s", DBOnlyLimit: -1},
-			{Service: "s", EndTimeout: -1},
-		} {
-			if _, err := guard.New(e.db, locker, cfg); err == nil {
-				e.t.Errorf("New accepts %+v", cfg)
-			}
+	e := onSQLite(t)
+	locker, err := lock.New(e.Engine(), lock.Config{})
+	wantNil(t, err)
+	defer locker.Close(bg)
+	for _, cfg := range []guard.Config{
+		{Service: "s", OnUnavailable: 7},
+		{Service: "s", DBOnlyLimit: -1},
+		{Service: "s", EndTimeout: -1},
+	} {
+		if _, err := guard.New(e.db, locker, cfg); err == nil {
+			t.Errorf("New accepts %+v", cfg)
 		}
-	})
+	}
 }
 
 // TestOutageEndsThoughItsBeginPanicked: a Publisher that panics does not leave a node

@@ -219,28 +219,28 @@ func TestMisuse(t *testing.T) {
 }
 
 func TestNew(t *testing.T) {
-	each(t, func(e *env) {
-		if _, err := guard.New(nil, nil, guard.Config{Service: "s"}); err == nil {
-			e.t.Error("New without a locker succeeded")
-		}
-		locker, err := lock.New(brokenEngine{}, lock.Config{TTL: time.Second})
-		wantNil(e.t, err)
-		defer locker.Close(bg)
-		if _, err := guard.New(nil, locker, guard.Config{Service: "s"}); err == nil {
-			e.t.Error("New without a db succeeded")
-		}
-		if _, err := guard.New(e.db, locker, guard.Config{}); err == nil {
-			e.t.Error("New without a service succeeded")
-		}
-		g, err := guard.New(e.db, locker, guard.Config{Service: "s"})
-		wantNil(e.t, err)
-		err = g.Apply(bg, "k", guard.Insert(&Order{No: "a"}))
-		wantIs(e.t, err, guard.ErrUnavailable)
-		wantIs(e.t, err, errBroken)
-		if n := e.count(&Order{}); n != 0 {
-			e.t.Errorf("%d rows, want none without a lock", n)
-		}
-	})
+	e := onSQLite(t)
+	if _, err := guard.New(nil, nil, guard.Config{Service: "s"}); err == nil {
+		t.Error("New without a locker succeeded")
+	}
+	locker, err := lock.New(brokenEngine{}, lock.Config{TTL: time.Second})
+	wantNil(t, err)
+	defer locker.Close(bg)
+	if _, err := guard.New(nil, locker, guard.Config{Service: "s"}); err == nil {
+		t.Error("New without a db succeeded")
+	}
+	if _, err := guard.New(e.db, locker, guard.Config{}); err == nil {
+		t.Error("New without a service succeeded")
+	}
+	g, err := guard.New(e.db, locker, guard.Config{Service: "s"})
+	wantNil(t, err)
+	defer g.Close(bg)
+	err = g.Apply(bg, "k", guard.Insert(&Order{No: "a"}))
+	wantIs(t, err, guard.ErrUnavailable)
+	wantIs(t, err, errBroken)
+	if n := e.count(&Order{}); n != 0 {
+		t.Errorf("%d rows, want none without a lock", n)
+	}
 }
 
 var errBroken = errors.New("broken")
@@ -402,9 +402,8 @@ func TestNestedTransaction(t *testing.T) {
 }
 
 func TestForgetNothing(t *testing.T) {
-	each(t, func(e *env) {
-		if e.Forget("k") {
-			e.t.Error("forgot a lock that nobody had")
-		}
-	})
+	e := onSQLite(t)
+	if e.Forget("k") {
+		t.Error("forgot a lock that nobody had")
+	}
 }

@@ -77,6 +77,17 @@ func each(t *testing.T, f func(e *env), opts ...gorm.Option) {
 	})
 }
 
+// onSameDatabase runs f as a test of its own, on the database of e without its rows. Its pool is new,
+// and closed with the test of e.
+func (e *env) onSameDatabase(name string, f func(e *env)) {
+	e.t.Helper()
+	e.t.Run(name, func(t *testing.T) {
+		db := e.open()
+		wantNil(t, errors.Join(db.Where("1 = 1").Delete(&Order{}).Error, db.Where("1 = 1").Delete(&Stock{}).Error))
+		f(&env{Guard: guardtest.New(t, db), t: t, db: db, open: e.open})
+	})
+}
+
 // onSQLite returns an instance on a database of its own, for what no database does.
 func onSQLite(t *testing.T) *env {
 	db := testdb.OpenSQLite(t, filepath.Join(t.TempDir(), "test.db"))
