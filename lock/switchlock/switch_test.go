@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/belaygo/belay/internal/testmetric"
@@ -108,40 +109,42 @@ func settled(e switchlock.Engine, epoch int64) func() bool {
 
 // A lock that is held moves to the new engine and back, and no other caller gets it meanwhile.
 func TestHeldLockMoves(t *testing.T) {
-	f := newFleet()
-	e, other := open(t, f.cfg), open(t, f.cfg)
-	lease, err := f.locker(t, e, f.cfg.TTL).Acquire(t.Context(), "k")
-	if err != nil {
-		t.Fatal(err)
-	}
-	rival := f.locker(t, other, f.cfg.TTL)
-	for epoch, name := range []string{2: "b", 3: "a", 4: "b"} {
-		if name == "" {
-			continue
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet()
+		e, other := open(t, f.cfg), open(t, f.cfg)
+		lease, err := f.locker(t, e, f.cfg.TTL).Acquire(t.Context(), "k")
+		if err != nil {
+			t.Fatal(err)
 		}
-		to(t, e, name)
-		for _, p := range []switchlock.Engine{e, other} {
-			eventually(t, "settled in "+name, func() bool {
-				if _, err := rival.TryAcquire(t.Context(), "k"); err == nil {
-					t.Fatal("another got the lock")
-				}
-				return settled(p, int64(epoch))()
-			})
+		rival := f.locker(t, other, f.cfg.TTL)
+		for epoch, name := range []string{2: "b", 3: "a", 4: "b"} {
+			if name == "" {
+				continue
+			}
+			to(t, e, name)
+			for _, p := range []switchlock.Engine{e, other} {
+				eventually(t, "settled in "+name, func() bool {
+					if _, err := rival.TryAcquire(t.Context(), "k"); err == nil {
+						t.Fatal("another got the lock")
+					}
+					return settled(p, int64(epoch))()
+				})
+			}
+			if err := lease.Err(); err != nil {
+				t.Fatalf("after the switch to %s: %v", name, err)
+			}
 		}
-		if err := lease.Err(); err != nil {
-			t.Fatalf("after the switch to %s: %v", name, err)
+		if err := lease.Release(t.Context()); err != nil {
+			t.Error(err)
 		}
-	}
-	if err := lease.Release(t.Context()); err != nil {
-		t.Error(err)
-	}
-	before := f.a.calls.Load()
-	if _, err := rival.Acquire(t.Context(), "k"); err != nil {
-		t.Error(err)
-	}
-	if n := f.a.calls.Load(); n != before {
-		t.Errorf("the old engine was asked %d times", n-before)
-	}
+		before := f.a.calls.Load()
+		if _, err := rival.Acquire(t.Context(), "k"); err != nil {
+			t.Error(err)
+		}
+		if n := f.a.calls.Load(); n != before {
+			t.Errorf("the old engine was asked %d times", n-before)
+		}
+	})
 }
 
 // While locks move, a process that does not know of it yet and one that does exclude each
@@ -178,27 +181,29 @@ func held(err error) bool {
 
 // Nobody gets a lock while the old engine is dead, until the switch is over.
 func TestOldEngineIsDead(t *testing.T) {
-	f := newFleet()
-	e := open(t, f.cfg)
-	lease, err := f.locker(t, e, f.cfg.TTL).Acquire(t.Context(), "held")
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.a.dead.Store(true)
-	to(t, e, "b")
-	if _, err := e.Acquire(t.Context(), mine, f.cfg.TTL); !errors.Is(err, lockengine.ErrNotSent) {
-		t.Errorf("while locks move: %v", err)
-	}
-	if err := e.Probe(t.Context(), "k"); err == nil {
-		t.Error("Probe succeeds while nobody gets a lock")
-	}
-	eventually(t, "settled", settled(e, 2))
-	if err := lease.Err(); !errors.Is(err, lock.ErrLost) {
-		t.Errorf("a lock that could not be renewed: %v", err)
-	}
-	if _, err := e.Acquire(t.Context(), mine, f.cfg.TTL); err != nil {
-		t.Error(err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet()
+		e := open(t, f.cfg)
+		lease, err := f.locker(t, e, f.cfg.TTL).Acquire(t.Context(), "held")
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.a.dead.Store(true)
+		to(t, e, "b")
+		if _, err := e.Acquire(t.Context(), mine, f.cfg.TTL); !errors.Is(err, lockengine.ErrNotSent) {
+			t.Errorf("while locks move: %v", err)
+		}
+		if err := e.Probe(t.Context(), "k"); err == nil {
+			t.Error("Probe succeeds while nobody gets a lock")
+		}
+		eventually(t, "settled", settled(e, 2))
+		if err := lease.Err(); !errors.Is(err, lock.ErrLost) {
+			t.Errorf("a lock that could not be renewed: %v", err)
+		}
+		if _, err := e.Acquire(t.Context(), mine, f.cfg.TTL); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // With GoneSince, locks are granted again when the locks of the old engine have expired.
@@ -256,52 +261,56 @@ func TestWhoMakesTheSwitch(t *testing.T) {
 
 // Before a switch is over, locks can go back, but not to a third engine.
 func TestGoBack(t *testing.T) {
-	f := newFleet()
-	f.cfg.Engines["c"] = newEngine()
-	e := open(t, f.cfg)
-	to(t, e, "b")
-	if _, err := e.To(t.Context(), switchlock.Change{To: "c"}); !errors.Is(err, switchlock.ErrUnsettled) {
-		t.Errorf("to a third engine: %v", err)
-	}
-	if r := to(t, e, "b"); r.Epoch != 2 {
-		t.Errorf("to the same engine: %+v", r)
-	}
-	if r := to(t, e, "a"); r.Epoch != 3 || r.From != "b" {
-		t.Errorf("back: %+v", r)
-	}
-	eventually(t, "settled", settled(e, 3))
-	to(t, e, "c")
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet()
+		f.cfg.Engines["c"] = newEngine()
+		e := open(t, f.cfg)
+		to(t, e, "b")
+		if _, err := e.To(t.Context(), switchlock.Change{To: "c"}); !errors.Is(err, switchlock.ErrUnsettled) {
+			t.Errorf("to a third engine: %v", err)
+		}
+		if r := to(t, e, "b"); r.Epoch != 2 {
+			t.Errorf("to the same engine: %+v", r)
+		}
+		if r := to(t, e, "a"); r.Epoch != 3 || r.From != "b" {
+			t.Errorf("back: %+v", r)
+		}
+		eventually(t, "settled", settled(e, 3))
+		to(t, e, "c")
+	})
 }
 
 // Tokens grow from engine to engine, whatever these count.
 func TestTokensGrow(t *testing.T) {
-	f := newFleet()
-	f.cfg.Engines["counter"] = &counter{engine: newEngine()}
-	e := open(t, f.cfg)
-	var last int64
-	acquire := func(when string) {
-		t.Helper()
-		g, err := e.Acquire(t.Context(), mine, f.cfg.TTL)
-		if err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet()
+		f.cfg.Engines["counter"] = &counter{engine: newEngine()}
+		e := open(t, f.cfg)
+		var last int64
+		acquire := func(when string) {
+			t.Helper()
+			g, err := e.Acquire(t.Context(), mine, f.cfg.TTL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if g.Token < last+1024 {
+				t.Errorf("%s: token %d after %d", when, g.Token, last)
+			}
+			last = g.Token
+			if err := e.Release(t.Context(), mine); err != nil {
+				t.Error(err)
+			}
 		}
-		if g.Token < last+1024 {
-			t.Errorf("%s: token %d after %d", when, g.Token, last)
+		acquire("at first")
+		for i, name := range []string{"counter", "b", "counter", "a"} {
+			r := to(t, e, name)
+			acquire("while locks move to " + name)
+			eventually(t, "settled", settled(e, r.Epoch))
+			acquire("in " + name)
+			f.a.dead.Store(i == 1) // what it may have granted is not known at the last switch but one
+			acquire("in " + name)
 		}
-		last = g.Token
-		if err := e.Release(t.Context(), mine); err != nil {
-			t.Error(err)
-		}
-	}
-	acquire("at first")
-	for i, name := range []string{"counter", "b", "counter", "a"} {
-		r := to(t, e, name)
-		acquire("while locks move to " + name)
-		eventually(t, "settled", settled(e, r.Epoch))
-		acquire("in " + name)
-		f.a.dead.Store(i == 1) // what it may have granted is not known at the last switch but one
-		acquire("in " + name)
-	}
+	})
 }
 
 // A counter has small tokens.
@@ -341,69 +350,75 @@ func TestSourceFails(t *testing.T) {
 
 // A source that has lost the record of a switch gets a new record, which keeps all its fields.
 func TestRecordIsLost(t *testing.T) {
-	f := newFleet()
-	e := open(t, f.cfg)
-	eventually(t, "read", func() bool { return e.State().Epoch == 1 })
-	first := f.source.record
-	to(t, e, "b")
-	eventually(t, "settled", settled(e, 2))
-	f.source.set(first)
-	eventually(t, "another switch", settled(e, 3))
-	if s := e.State(); s.To != "b" || s.From != "a" {
-		t.Errorf("%+v", s)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet()
+		e := open(t, f.cfg)
+		eventually(t, "read", func() bool { return e.State().Epoch == 1 })
+		first := f.source.record
+		to(t, e, "b")
+		eventually(t, "settled", settled(e, 2))
+		f.source.set(first)
+		eventually(t, "another switch", settled(e, 3))
+		if s := e.State(); s.To != "b" || s.From != "a" {
+			t.Errorf("%+v", s)
+		}
+	})
 }
 
 // Requests with a ttl longer than Record.TTL are denied until Retime allows it.
 func TestRetime(t *testing.T) {
-	f := newFleet()
-	e := open(t, f.cfg)
-	long := 2 * f.cfg.TTL
-	if _, err := e.Acquire(t.Context(), mine, long); !errors.Is(err, lockengine.ErrDenied) {
-		t.Errorf("a long ttl: %v", err)
-	}
-	r, err := e.Retime(t.Context(), f.cfg.Lease, long)
-	if err != nil || r.TTL != long || r.Cross < f.cfg.Lease+long {
-		t.Fatalf("%+v, %v", r, err)
-	}
-	eventually(t, "settled", settled(e, 2))
-	if _, err := e.Acquire(t.Context(), mine, long); err != nil {
-		t.Error(err)
-	}
-	if _, err := e.Retime(t.Context(), 0, long); err == nil {
-		t.Error("a Lease of 0 is accepted")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet()
+		e := open(t, f.cfg)
+		long := 2 * f.cfg.TTL
+		if _, err := e.Acquire(t.Context(), mine, long); !errors.Is(err, lockengine.ErrDenied) {
+			t.Errorf("a long ttl: %v", err)
+		}
+		r, err := e.Retime(t.Context(), f.cfg.Lease, long)
+		if err != nil || r.TTL != long || r.Cross < f.cfg.Lease+long {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		eventually(t, "settled", settled(e, 2))
+		if _, err := e.Acquire(t.Context(), mine, long); err != nil {
+			t.Error(err)
+		}
+		if _, err := e.Retime(t.Context(), 0, long); err == nil {
+			t.Error("a Lease of 0 is accepted")
+		}
+	})
 }
 
 // Callers that wait for a lock while it moves are woken by its release in the new engine.
 func TestWaitersMove(t *testing.T) {
-	f := newFleet()
-	e := open(t, f.cfg)
-	l := f.locker(t, e, f.cfg.TTL)
-	first, err := l.Acquire(t.Context(), "k")
-	if err != nil {
-		t.Fatal(err)
-	}
-	other := f.locker(t, open(t, f.cfg), f.cfg.TTL)
-	var wg sync.WaitGroup
-	for range 3 {
-		wg.Go(func() {
-			lease, err := other.Acquire(context.Background(), "k")
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			if err := lease.Release(context.Background()); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	to(t, e, "b")
-	eventually(t, "settled", settled(e, 2))
-	if err := first.Release(t.Context()); err != nil {
-		t.Error(err)
-	}
-	wg.Wait()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet()
+		e := open(t, f.cfg)
+		l := f.locker(t, e, f.cfg.TTL)
+		first, err := l.Acquire(t.Context(), "k")
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := f.locker(t, open(t, f.cfg), f.cfg.TTL)
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() {
+				lease, err := other.Acquire(context.Background(), "k")
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if err := lease.Release(context.Background()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		to(t, e, "b")
+		eventually(t, "settled", settled(e, 2))
+		if err := first.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+		wg.Wait()
+	})
 }
 
 func TestConfig(t *testing.T) {
