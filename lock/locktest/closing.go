@@ -3,6 +3,7 @@ package locktest
 import (
 	"context"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -71,7 +72,7 @@ func noGoroutineIsLeft(t *testing.T, newSetup func(t *testing.T) Setup) {
 			answersInTime(newCheck(t, newSetup, nil))
 		}
 		lossIsTold(c)
-		waitEndsWithContext(c)
+		c.waitInVain(200 * time.Millisecond)
 		closeWhileWaiting(c)
 		c.acquire(c.Other, c.mine, longTTL)
 		gone := c.wait(c.ctx(), c.locker(c.Engine, lock.Config{}), c.key)

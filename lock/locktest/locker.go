@@ -119,19 +119,27 @@ func releaseTwice(c *check) {
 }
 
 func waitEndsWithContext(c *check) {
-	here, there := c.locker(c.Engine, lock.Config{}), c.locker(c.Other, lock.Config{})
-	lease := c.lease(here, c.key)
-	parallel.Do(2, func(i int) {
-		l := []*lock.Locker{here, there}[i]
-		ctx, cancel := context.WithTimeout(c.Context(), 2*time.Second) // it is refused before that
-		defer cancel()
-		_, err := l.Acquire(ctx, c.key)
-		c.wantHeld(err, c.key, lease.Grant().Owner)
+	owner, errs := c.waitInVain(2 * time.Second) // they are refused before that
+	for _, err := range errs {
+		c.wantHeld(err, c.key, owner)
 		c.wantIs(err, context.DeadlineExceeded)
+	}
+}
+
+// waitInVain lets a caller of each process wait for d, and returns who holds the key and their errors.
+func (c *check) waitInVain(d time.Duration) (owner string, errs [2]error) {
+	c.Helper()
+	lockers := []*lock.Locker{c.locker(c.Engine, lock.Config{}), c.locker(c.Other, lock.Config{})}
+	lease := c.lease(lockers[0], c.key)
+	parallel.Do(len(lockers), func(i int) {
+		ctx, cancel := context.WithTimeout(c.Context(), d)
+		defer cancel()
+		_, errs[i] = lockers[i].Acquire(ctx, c.key)
 	})
 	c.free(lease)
 	c.wantHolder(c.key, "") // nobody is left who could still get it
-	c.free(c.lease(there, c.key))
+	c.free(c.lease(lockers[1], c.key))
+	return lease.Grant().Owner, errs
 }
 
 func releaseEndsWait(c *check) {
