@@ -54,27 +54,6 @@ func TestLockersExclude(t *testing.T) {
 	}
 }
 
-func TestLeaseIsRenewed(t *testing.T) {
-	const short = 600 * time.Millisecond
-	l, other := newLocker(t, open(t), lock.Config{TTL: short}), newLocker(t, open(t), lock.Config{TTL: short})
-	key := teststack.Key(t, "renewed")
-	lease, err := l.Acquire(t.Context(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for lease.Err() == nil && time.Since(lease.Grant().AcquiredAt) < 3*short {
-		_, err := other.TryAcquire(t.Context(), key)
-		wantHeld(t, err, lease.Grant().Owner)
-		<-time.After(short / 10)
-	}
-	if err := lease.Err(); err != nil {
-		t.Errorf("lease has ended: %v", err)
-	}
-	if err := lease.Release(t.Context()); err != nil {
-		t.Errorf("Release: %v", err)
-	}
-}
-
 func TestDeletedLockEndsLease(t *testing.T) {
 	l := newLocker(t, open(t), lock.Config{TTL: 600 * time.Millisecond, RequestTimeout: 500 * time.Millisecond})
 	key := teststack.Key(t, "deleted")

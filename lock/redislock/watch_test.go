@@ -142,6 +142,7 @@ func TestNoWakeUpIsLost(t *testing.T) {
 
 // A subscription is dropped some time after its last watcher.
 func TestSubscriptionEnds(t *testing.T) {
+	t.Parallel()
 	e, c := open(t), cluster(t)
 	key, kept := teststack.Key(t, "a"), teststack.Key(t, "b")
 	_, stop := watch(t, e, key)
@@ -220,6 +221,7 @@ func TestWatchManyLocks(t *testing.T) {
 }
 
 func TestWatchFails(t *testing.T) {
+	t.Parallel()
 	mute := newNode(t)
 	mute.mute = true
 	for name, addr := range map[string]string{"mute": mute.addr, "nobody": "127.0.0.1:1"} {
