@@ -194,7 +194,7 @@ func TestConfirmedEventIsNotPublishedAgain(t *testing.T) {
 	var log testlog.Buffer
 	var relay recorder
 	o := open(t, db, outbox.Config{
-		Relay: &relay, RelayTimeout: 5 * time.Millisecond,
+		Relay: &relay, RelayTimeout: 100 * time.Millisecond,
 		Logger: slog.New(slog.NewTextHandler(&log, nil)),
 	}.With(outbox.Limits{PollInterval: time.Millisecond}))
 	publish(t, o, 1, 2)

@@ -196,6 +196,7 @@ func TestLargeEventsAreSpread(t *testing.T) {
 
 // An outage of the table must not let callers wait one after the other.
 func TestManyCallersDuringAnOutageShareTheLimit(t *testing.T) {
+	t.Parallel()
 	db := openSQLite(t)
 	pool, err := db.DB()
 	if err != nil {
