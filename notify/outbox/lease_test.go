@@ -195,7 +195,7 @@ func TestConfirmedEventIsNotPublishedAgain(t *testing.T) {
 	var relay recorder
 	o := open(t, db, outbox.Config{
 		Relay: &relay, RelayTimeout: 100 * time.Millisecond,
-		Logger: slog.New(slog.NewTextHandler(&log, nil)),
+		Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})), // each failure
 	}.With(outbox.Limits{PollInterval: time.Millisecond}))
 	publish(t, o, 1, 2)
 	testwait.Until(t, "deleting has failed again and again", func() bool {
