@@ -322,8 +322,8 @@ func TestSilentRedisIsReported(t *testing.T) {
 	})
 }
 
-// TestRedisKilledUnderLoad: while Redis is well nothing is published; when it is killed,
-// within seconds, and events tell of as many operations as were refused.
+// TestRedisKilledUnderLoad: while Redis is well nothing is published; when it is killed, events tell
+// of as many operations as were refused. TestRefusalsAreReported has the time of the first.
 func TestRedisKilledUnderLoad(t *testing.T) {
 	e, _ := linked(t)
 	client, server := ownRedis(t, "maxmemory", "0")
@@ -365,11 +365,7 @@ func TestRedisKilledUnderLoad(t *testing.T) {
 	testwait.Until(t, "operations are done", func() bool { return done.Load() >= 100 })
 	e.wantNoEvent()
 	server.Kill()
-	killed := time.Now()
 	testwait.Until(t, "the first event is published", func() bool { return refusalsIn(e.Events.All()) > 0 })
-	if took := time.Since(killed); took > 10*time.Second {
-		t.Errorf("the first event came %v after the kill", took)
-	}
 	testwait.Until(t, "more are refused", func() bool { return refused.Load() > int64(refusalsIn(e.Events.All())) })
 	close(stop)
 	for range callers {
