@@ -79,6 +79,16 @@ func start(t *testing.T, targets ...watch.Target) (*watch.Watcher, *recorder) {
 	return w, r
 }
 
+// awaitShards returns the shards when each has its replica, which a new cluster knows a moment later.
+func awaitShards(t *testing.T, w *watch.Watcher) (shards []watch.Shard) {
+	t.Helper()
+	testwait.Until(t, "each shard has its replica", func() bool {
+		shards = w.Clusters()[0].Shards
+		return len(shards) == 3 && !slices.ContainsFunc(shards, func(s watch.Shard) bool { return s.Master == "" || len(s.Replicas) == 0 })
+	})
+	return shards
+}
+
 func on(t *testing.T, addr string, args ...any) *redis.Cmd {
 	t.Helper()
 	c := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, DisableIdentity: true})
@@ -123,7 +133,7 @@ func TestCluster(t *testing.T) {
 func TestFailoverAndRestart(t *testing.T) {
 	c := teststack.StartCluster(t, "watch")
 	w, r := start(t, watch.Target{Name: "main", Addrs: c.Addrs})
-	shard := w.Clusters()[0].Shards[0]
+	shard := awaitShards(t, w)[0]
 	old, promoted := shard.Master, shard.Replicas[0]
 
 	// What the master takes from now on never reaches its replica.
@@ -174,7 +184,7 @@ func TestFailoverAndRestart(t *testing.T) {
 func TestPausedMaster(t *testing.T) {
 	c := teststack.StartCluster(t, "watch")
 	w, r := start(t, watch.Target{Name: "main", Addrs: c.Addrs})
-	shard := w.Clusters()[0].Shards[1]
+	shard := awaitShards(t, w)[1]
 	c.Stack(t, "pause", c.Node(t, shard.Master))
 	if e := r.await(t, watch.Down, shard.Master); e.Numbers[watch.Refused] != 0 {
 		t.Errorf("down %+v, want not refused", e)
