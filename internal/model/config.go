@@ -29,7 +29,8 @@ type Config struct {
 
 	Crew bool // the callers of a process who wait for the lock share a transaction
 
-	Keys [processes]uint8 // instead: the set of keys that the caller of each process wants
+	Keys    [processes]uint8 // instead: the set of keys that the caller of each process wants
+	Swapped bool             // the caller of the second process names its keys in the other order
 
 	Weak Weakness
 }

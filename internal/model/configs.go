@@ -73,6 +73,8 @@ func Configs() []*Config {
 
 		{Name: "two transfers", Callers: two, Keys: [processes]uint8{3, 3}, Budget: Budget{Lose: 2, Cut: 1, Kill: 1}},
 		{Name: "two transfers, nobody waits", Callers: two, Keys: [processes]uint8{3, 3}, Refuse: true, Budget: Budget{Lose: 2, Kill: 1}},
+		{Name: "two transfers in opposite directions", Callers: two, Keys: [processes]uint8{3, 3}, Swapped: true, Budget: Budget{Lose: 2, Cut: 1, Deadlock: 1}, Faults: 2},
+		{Name: "postgres, two transfers in opposite directions", Callers: two, Keys: [processes]uint8{3, 3}, Swapped: true, Postgres: true, Budget: Budget{Lose: 2, Cut: 1}, Faults: 2},
 		{Name: "transfer, and a caller of its second key", Callers: two, Keys: [processes]uint8{3, 2}, Budget: Budget{Lose: 2, Cut: 1, Kill: 1}},
 		{Name: "transfer, and a caller of its first key", Callers: two, Keys: [processes]uint8{3, 1}, Budget: Budget{Lose: 2, Cut: 1, Kill: 1}},
 

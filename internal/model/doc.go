@@ -3,7 +3,8 @@
 // through every order in which callers, the engine, the database and faults can move, and
 // checks the promises of docs/guarantees.md in each state. The row may be the claim of a
 // request, whose operation has an effect and an answer, and the callers of a process may
-// share a transaction. In some configurations two callers want two keys, with a row each.
+// share a transaction. In some configurations two callers want two keys, with a row each, in the
+// same order or in opposite ones.
 //
 //	report := model.Search(&model.Config{Callers: ..., Budget: model.Budget{Lose: 1, Cut: 1}}, "")
 //	fmt.Print(report.Violation) // the shortest story that breaks an invariant
@@ -58,7 +59,7 @@
 // configuration says that it may have been the other one), the spelling of
 // texts, triggers, views, cascades, upserts, deletes by callers, what raw SQL reads, nested
 // operations. Of requests: prints, and an operation that refuses sometimes. Of several
-// keys: answers of the engine that are lost, deadlocks of the database, DBOnly. Of crews:
+// keys: answers of the engine that are lost, deadlines of locks, crashes of the database, DBOnly. Of crews:
 // rows and requests of their members' own, a change of the leader that fails, members who leave, and
 // what the first run of a leader leaves behind while the second one has begun: a session, an event, a
 // grant that another uses, an overlap with another holder. So I5 and I7 are checked of the second run

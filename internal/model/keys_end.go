@@ -51,6 +51,26 @@ func answerSeveral(_ *Config, s *State, i int) bool {
 	return true
 }
 
+// refuseCommitOfSeveral is a COMMIT that the database answers with a deadlock.
+func refuseCommitOfSeveral(cfg *Config, s *State, i int) bool {
+	c := &s.Several.Calls[i]
+	if c.PC != committing || c.Tx != commits || !s.spend(cfg, &s.Left.Deadlock) {
+		return false
+	}
+	c.again()
+	return true
+}
+
+// breakSeveral is a connection that breaks before COMMIT, or a BEGIN that is not answered.
+func breakSeveral(cfg *Config, s *State, i int) bool {
+	c := &s.Several.Calls[i]
+	if c.PC != granted && c.PC != writing && c.PC != written || !s.spend(cfg, &s.Left.Cut) {
+		return false
+	}
+	c.close(rolledBack)
+	return true
+}
+
 func cutSeveralBefore(cfg *Config, s *State, i int) bool {
 	c := &s.Several.Calls[i]
 	if c.PC != committing || c.Tx != commits || !s.spend(cfg, &s.Left.Cut) {
@@ -78,10 +98,19 @@ func dropSeveral(_ *Config, s *State, i int) bool {
 	return true
 }
 
+func endSessionOfSeveral(_ *Config, s *State, i int) bool {
+	c := &s.Several.Calls[i]
+	if c.PC != unknown || c.Tx == noTx {
+		return false
+	}
+	c.Tx, c.Row = noTx, 0
+	return true
+}
+
 func resolveSeveral(_ *Config, s *State, i int) bool {
 	c := &s.Several.Calls[i]
 	switch {
-	case c.PC != unknown:
+	case c.PC != unknown, c.Tx != noTx:
 		return false
 	case c.Took > 0:
 		c.close(committed)
@@ -91,22 +120,42 @@ func resolveSeveral(_ *Config, s *State, i int) bool {
 	return true
 }
 
-// abandonSeveral asks for each key whether its lock is lost.
-func abandonSeveral(cfg *Config, s *State, i int) bool {
-	v, c := &s.Several, &s.Several.Calls[i]
-	if c.PC != unknown {
+// askKey is the question whether a lock is there, at the end of a call whose outcome has remained unknown.
+// All are asked at once, and answered in any order. Where the lease has ended nobody is asked.
+func askKey(_ *Config, s *State, i, k int) bool {
+	c := &s.Several.Calls[i]
+	if bit := uint8(1) << k; c.PC != unknown || bit&c.Held&^c.Lost&^c.Asked == 0 {
 		return false
 	}
-	for k := range v.Holder {
-		if c.Held&(1<<k) != 0 && v.Holder[k] != owner(i) {
+	c.Asked |= 1 << k
+	if s.Several.Holder[k] != owner(i) {
+		c.Missed |= 1 << k
+	}
+	return true
+}
+
+// abandonSeveral reports the first lock that is gone, or else names the key that the caller has wished for first.
+func abandonSeveral(cfg *Config, s *State, i int) bool {
+	c := &s.Several.Calls[i]
+	if c.PC != unknown || c.Held&^c.Lost&^c.Asked != 0 {
+		return false
+	}
+	c.loseAny(cfg, c.Missed|c.Lost&^c.Asked)
+	c.Res, c.PC = unsure, reporting
+	if c.Pending == noVerdict {
+		c.tell(saysUnknown, cfg.row(i, 0))
+	}
+	c.Asked, c.Missed = 0, 0
+	return true
+}
+
+// loseAny notes that keys were found lost. The first one counts.
+func (c *transfer) loseAny(cfg *Config, which uint8) {
+	for k := range keys {
+		if which&(1<<k) != 0 {
 			c.lose(cfg, k)
 		}
 	}
-	c.Res, c.PC = unsure, reporting
-	if c.Pending == noVerdict {
-		c.tell(saysUnknown, bits.TrailingZeros8(c.Held))
-	}
-	return true
 }
 
 // lose notes that a key was found lost, if it is the first one.
@@ -118,47 +167,56 @@ func (c *transfer) lose(cfg *Config, k int) {
 
 func (c *transfer) tell(v verdict, k int) { c.Pending, c.Named = v, owner(k) }
 
-// releaseKey gives one key back: all are given back at once, and arrive in any order.
-func releaseKey(cfg *Config, s *State, i, k int) bool {
-	v, c := &s.Several, &s.Several.Calls[i]
-	if c.PC != closing || c.Held&(1<<k) == 0 {
+// giveSeveralBack begins to give back all keys at once. A lease that has ended by now counts.
+func giveSeveralBack(cfg *Config, s *State, i int) bool {
+	c := &s.Several.Calls[i]
+	if c.PC != closing {
 		return false
 	}
-	gone := c.Lost&(1<<k) != 0
-	if v.Holder[k] == owner(i) {
-		v.Holder[k] = 0
-	} else {
-		gone = true
-	}
-	if c.Held &^= 1 << k; gone {
-		c.Lost |= 1 << k
-	}
-	if c.Held == 0 {
-		for k := range v.Holder {
-			if c.Lost&(1<<k) != 0 {
-				c.lose(cfg, k)
-			}
-		}
-		c.conclude()
+	if c.PC, c.Lapsed = freeing, c.Lost; c.Held == 0 {
+		c.conclude(cfg)
 	}
 	return true
 }
 
-// conclude is call.finish behind the release. An overlap outweighs a loss.
-func (c *transfer) conclude() {
+// releaseKey gives one key back: they arrive in any order.
+func releaseKey(cfg *Config, s *State, i, k int) bool {
+	v, c := &s.Several, &s.Several.Calls[i]
+	if c.PC != freeing || c.Held&(1<<k) == 0 {
+		return false
+	}
+	if v.Holder[k] == owner(i) {
+		v.Holder[k] = 0
+	} else {
+		c.Lost |= 1 << k
+	}
+	if c.Held &^= 1 << k; c.Held == 0 {
+		c.conclude(cfg)
+	}
+	return true
+}
+
+// conclude is run.finish behind the release. An overlap outweighs a loss, and of an operation that was
+// rolled back the loss that it has noticed one that its release has found.
+func (c *transfer) conclude(cfg *Config) {
+	if c.Refused == 0 && c.Ended != committed {
+		c.loseAny(cfg, c.Lapsed)
+	}
+	c.loseAny(cfg, c.Lost)
 	switch {
 	case c.Refused != 0:
 		c.Res = intercepted
 		c.tell(saysOverlap, int(c.Refused-1))
 	case c.Ended == committed:
 		c.Res = done
-	case c.Lost != 0:
+	case c.Lapsed != 0:
 		c.Res = lostLease
 	case c.Busy:
 		c.Res = busy
 	default:
 		c.Res = failed
 	}
+	c.Lapsed = 0
 	if c.PC = reporting; c.Pending == noVerdict {
 		c.PC = returned
 	}
@@ -187,7 +245,7 @@ func loseKey(cfg *Config, s *State, i, k int) bool {
 
 func noticeKey(_ *Config, s *State, i, k int) bool {
 	c := &s.Several.Calls[i]
-	if !c.has(k) || c.PC >= closing || c.Lost&(1<<k) != 0 || s.Several.Holder[k] == owner(i) {
+	if !c.has(k) || c.PC == freeing || c.Lost&(1<<k) != 0 || s.Several.Holder[k] == owner(i) {
 		return false
 	}
 	c.Lost |= 1 << k

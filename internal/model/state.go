@@ -271,6 +271,9 @@ func start(cfg *Config) State {
 	s.Left = cfg.Budget
 	s.Row = Row{Version: cfg.Row}
 	s.Disk = s.Row
+	for k := range s.Several.Rows {
+		s.Several.Rows[k].Version = cfg.Row
+	}
 	for i, p := range cfg.Callers {
 		if p == nobody {
 			s.Callers[i].PC = returned
