@@ -14,17 +14,17 @@ type Covered struct {
 // NewCovered returns one without counts.
 func NewCovered() Covered { return Covered{make(map[string]int), make(map[string]int)} }
 
-func (c Covered) take(path taken) {
-	for k := range actions {
+func (c Covered) take(path taken, r rules) {
+	for k := range r.actions {
 		if path.has(k) {
-			c.Taken[actions[k].says]++
+			c.Taken[r.of+r.actions[k].says]++
 		}
 	}
 }
 
-func (c Covered) idle(x Seen, s *State) {
+func (c Covered) idle(x Seen, at pc, r rules) {
 	if x.What != Rests && x.What != Returns { // which are questions
-		c.Idle[fmt.Sprintf("%s: %s", x.What, pcNames[s.Callers[x.Who].PC])]++
+		c.Idle[fmt.Sprintf("%s%s: %s", r.of, x.What, pcNames[at])]++
 	}
 }
 
@@ -38,16 +38,18 @@ func (c Covered) Add(other Covered) {
 	}
 }
 
-// Never returns the actions of callers with one key that no trace took: those that it could
-// have shown, and those for which nothing is looked at.
+// Never returns the actions that no trace took: those that it could have shown, and those for which
+// nothing is looked at.
 func (c Covered) Never() (missed, blind []string) {
-	for _, a := range actions {
-		switch {
-		case c.Taken[a.says] > 0 || slices.Contains(missed, a.says) || slices.Contains(blind, a.says):
-		case sighted(a.says):
-			missed = append(missed, a.says)
-		default:
-			blind = append(blind, a.says)
+	for _, r := range []rules{oneKey, severalKeys} {
+		for _, a := range r.actions {
+			switch says := r.of + a.says; {
+			case c.Taken[says] > 0 || slices.Contains(missed, says) || slices.Contains(blind, says):
+			case r.sighted(a.says):
+				missed = append(missed, says)
+			default:
+				blind = append(blind, says)
+			}
 		}
 	}
 	return missed, blind

@@ -325,7 +325,7 @@ func writeKey(cfg *Config, s *State, i, k int) bool {
 		return true
 	}
 	changed := read(v.Rows[k].Version) != c.Snap[k]
-	if c.Snap[k] == 0 || v.locked(i, k) && !(cfg.Postgres && changed) { // which sees no row to wait for
+	if c.Snap[k] == 0 || v.locked(i, k) && (!cfg.Postgres || !changed) { // which sees no row to wait for
 		return false
 	}
 	c.Reached, c.Read = c.Reached|1<<k, c.Read|1<<k

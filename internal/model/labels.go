@@ -5,6 +5,7 @@ import "slices"
 // A label says which actions are what was seen: those of the caller whom a sight names.
 type label struct {
 	actions []string
+	ofKey   []string                                             // those of a key
 	fits    func(cfg *Config, x Seen, before, after *State) bool // nil: always
 	idle    func(cfg *Config, x Seen, s *State) bool             // whether no action has to happen; nil: one has to
 }
@@ -283,15 +284,11 @@ func enters(_ *Config, x Seen, s *State) bool {
 	return !c.Refusing && (c.PC == working || c.PC == closing)
 }
 
-// sighted reports whether an action has a label, or may happen unseen.
-func sighted(says string) bool {
-	if unseen[says] != nil {
-		return true
+// names returns what the actions of a sight of key k say.
+func (l label) names(k int) []string {
+	all := slices.Clip(l.actions)
+	for _, says := range l.ofKey {
+		all = append(all, ofKey(says, k))
 	}
-	for _, l := range labels {
-		if slices.Contains(l.actions, says) {
-			return true
-		}
-	}
-	return false
+	return all
 }

@@ -78,6 +78,7 @@ const (
 type Seen struct {
 	What    Sight
 	Who     int    // the caller; of a lock, who asked for it
+	Key     int    // of a lock, or a row, where there are several
 	Of      int    // of a release by a caller: who asked for the lock; of a repeat: whose answer it returns
 	Says    string // the verdict of an event, what a Do returns, or who has the lock
 	Holder  int    // of Rests: who asked for the lock that the engine has, -1 for nobody
@@ -94,11 +95,19 @@ func (x Seen) String() string {
 		if x.Holder >= 0 {
 			who = names[x.Holder]
 		}
-		return fmt.Sprintf("the engine has a lock of %s, mark: %t, the row's version is %d, effects: %d", who, x.Marked, x.Version, x.Effects)
+		return fmt.Sprintf("the engine has a lock of %s, mark: %t, the row's version is %d, effects: %d%s", who, x.Marked, x.Version, x.Effects, x.key())
 	case slices.Contains([]Sight{Crashed, NodeSilent, NodeRefuses, NodeBack}, x.What):
 		return string(x.What)
 	case x.Says != "":
-		return fmt.Sprintf("%s %s: %s", names[x.Who], x.What, x.Says)
+		return fmt.Sprintf("%s %s: %s%s", names[x.Who], x.What, x.Says, x.key())
 	}
-	return fmt.Sprintf("%s %s", names[x.Who], x.What)
+	return fmt.Sprintf("%s %s%s", names[x.Who], x.What, x.key())
+}
+
+// key names another key than the first.
+func (x Seen) key() string {
+	if x.Key == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (the %s key)", keyNames[x.Key])
 }

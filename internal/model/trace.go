@@ -8,11 +8,12 @@ import (
 )
 
 // A Trace holds a run of the code against the model: it keeps the states that the model may
-// be in, given what was seen of callers who share one key.
+// be in, given what was seen of callers who share their keys.
 type Trace struct {
 	Covered Covered
 
 	cfg    *Config
+	rules  rules
 	states reached
 	seen   []string
 }
@@ -42,23 +43,28 @@ const plenty = 200
 func NewTrace(cfg *Config) *Trace {
 	s := start(cfg)
 	s.Left = Budget{Lose: plenty, Lapse: plenty, Mute: plenty, Cut: plenty, Deadlock: plenty, Kill: plenty, Crash: plenty, Late: plenty, Hang: plenty, Outage: plenty}
-	return &Trace{cfg: cfg, states: reached{s: {}}, Covered: NewCovered()}
+	t := &Trace{cfg: cfg, rules: oneKey, states: reached{s: {}}, Covered: NewCovered()}
+	if cfg.several() {
+		t.rules = severalKeys
+	}
+	return t
 }
 
 // See takes in the next step. The error is a step that the model cannot take, with what led
 // there, and what the model could do instead.
 func (t *Trace) See(x Seen) error {
 	before, after := t.closure(), make(reached)
-	l := labels[x.What]
+	l := t.rules.labels[x.What]
+	names := l.names(x.Key)
 	for s, path := range before {
-		for k := range actions {
-			if slices.Contains(l.actions, actions[k].says) {
+		for k := range t.rules.actions {
+			if slices.Contains(names, t.rules.actions[k].says) {
 				t.take(s, path, k, x, after)
 			}
 		}
 		if l.idle != nil && l.idle(t.cfg, x, &s) {
 			after.add(s, path)
-			t.Covered.idle(x, &s)
+			t.Covered.idle(x, t.at(&s, x.Who), t.rules)
 		}
 	}
 	if len(after) == 0 {
@@ -66,17 +72,25 @@ func (t *Trace) See(x Seen) error {
 	}
 	t.states = make(reached, len(after))
 	for s, path := range after {
-		t.Covered.take(path)
+		t.Covered.take(path, t.rules)
 		t.states[s] = taken{}
 	}
 	t.seen = append(t.seen, x.String())
 	return nil
 }
 
+// at is where a caller is.
+func (t *Trace) at(s *State, i int) pc {
+	if t.cfg.several() {
+		return s.Several.Calls[i].PC
+	}
+	return s.Callers[i].PC
+}
+
 // take adds what action k leads to, if it is what was seen.
 func (t *Trace) take(s State, path taken, k int, x Seen, to reached) {
 	after, ok := t.step(s, k, x.Who)
-	l := labels[x.What]
+	l := t.rules.labels[x.What]
 	if !ok || l.fits != nil && !l.fits(t.cfg, x, &s, &after) {
 		return
 	}
@@ -86,7 +100,7 @@ func (t *Trace) take(s State, path taken, k int, x Seen, to reached) {
 
 // step returns the state behind action k of caller i.
 func (t *Trace) step(s State, k, i int) (State, bool) {
-	a := &actions[k]
+	a := &t.rules.actions[k]
 	if t.cfg.Callers[i] == nobody || a.at != anywhere && s.Callers[i].PC != a.at || !a.do(t.cfg, &s, i) {
 		return s, false
 	}
@@ -110,8 +124,8 @@ func (t *Trace) closure() reached {
 
 // hide adds what is one unseen action behind a state.
 func (t *Trace) hide(s State, path taken, all, next reached) {
-	for k := range actions {
-		may := unseen[actions[k].says]
+	for k := range t.rules.actions {
+		may := t.rules.unseen[t.rules.actions[k].says]
 		if may == nil {
 			continue
 		}
@@ -138,7 +152,7 @@ func (t *Trace) impossible(x Seen, before reached) error {
 	fmt.Fprintf(&b, "   !  %s\nThe model could do instead:\n", x)
 	could := make(map[string]bool)
 	for s := range before {
-		for k := range actions {
+		for k := range t.rules.actions {
 			for i := range callers {
 				if after, ok := t.step(s, k, i); ok {
 					could[tell(t.cfg, Step{uint8(k), uint8(i)}, &s, &after)] = true
@@ -155,6 +169,9 @@ func (t *Trace) impossible(x Seen, before reached) error {
 
 // where says what each caller does in a state, and what it would return.
 func (t *Trace) where(s *State) string {
+	if t.cfg.several() {
+		return s.Several.where()
+	}
 	parts := []string{"where"}
 	for i := range callers {
 		if c := &s.Callers[i]; t.cfg.Callers[i] != nobody {
@@ -162,4 +179,13 @@ func (t *Trace) where(s *State) string {
 		}
 	}
 	return strings.Join(append(parts, fmt.Sprintf("holder %d, version %d", s.Holder, s.Row.Version)), " ")
+}
+
+func (v *several) where() string {
+	var text strings.Builder
+	for i := range v.Calls {
+		c := &v.Calls[i]
+		fmt.Fprintf(&text, " %s: %s, %s, has %b, lost %b;", names[i], pcNames[c.PC], resultNames[c.Res], c.Held, c.Lost)
+	}
+	return fmt.Sprintf("where%s holders %d, versions %d and %d", &text, v.Holder, v.Rows[0].Version, v.Rows[1].Version)
 }

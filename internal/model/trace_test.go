@@ -8,26 +8,28 @@ import (
 
 // TestLabels: what a label or a hidden action says is an action, and each sight has a label.
 func TestLabels(t *testing.T) {
-	known := func(says string) bool {
-		return slices.ContainsFunc(actions, func(a action) bool { return a.says == says })
-	}
-	for sight, l := range labels {
-		for _, says := range l.actions {
-			if !known(says) {
-				t.Errorf("%s: no action %q", sight, says)
+	for _, r := range []rules{oneKey, severalKeys} {
+		known := func(says string) bool {
+			return slices.ContainsFunc(r.actions, func(a action) bool { return a.says == says })
+		}
+		for sight, l := range r.labels {
+			for _, says := range slices.Concat(l.names(0), l.names(1)) {
+				if !known(says) {
+					t.Errorf("%s: no action %q", sight, says)
+				}
+			}
+			if len(l.names(0)) == 0 && l.idle == nil {
+				t.Errorf("%s: nothing is what was seen", sight)
 			}
 		}
-		if len(l.actions) == 0 && l.idle == nil {
-			t.Errorf("%s: nothing is what was seen", sight)
+		for says := range r.unseen {
+			if !known(says) {
+				t.Errorf("no action %q", says)
+			}
 		}
-	}
-	for says := range unseen {
-		if !known(says) {
-			t.Errorf("no action %q", says)
+		if len(r.actions) > 64*len(taken{}) {
+			t.Errorf("%d actions, and taken has fewer bits", len(r.actions))
 		}
-	}
-	if len(actions) > 64*len(taken{}) {
-		t.Errorf("%d actions, and taken has fewer bits", len(actions))
 	}
 }
 
@@ -81,6 +83,39 @@ func TestTraceOfAnOutage(t *testing.T) {
 		behind(begun, Seen{What: OutageReported, Count: 1}),
 		behind(ended, Seen{What: OutageReported, Count: 2}),
 		behind(over, Seen{What: NodeBack}, Seen{What: OutageEnds}, Seen{What: Queues, Who: 2}, Seen{What: Begins, Who: 2}),
+	} {
+		if see(cfg, wrong) == nil {
+			t.Errorf("the model takes %v", wrong)
+		}
+	}
+}
+
+// TestTraceOfTwoKeys follows a caller who loses the lock on its second key, and meets a caller of that one.
+func TestTraceOfTwoKeys(t *testing.T) {
+	begun := []Seen{
+		{What: Queues}, {What: Granted}, {What: Granted, Key: 1}, {What: Begins}, {What: Reads}, {What: SendsWrite}, {What: Writes},
+		{What: LockLost, Key: 1}, {What: Rests, Holder: 0, Version: 1}, {What: Rests, Key: 1, Holder: -1, Version: 1},
+	}
+	other := []Seen{
+		{What: Queues, Who: 1}, {What: Granted, Who: 1, Key: 1}, {What: Begins, Who: 1}, {What: SendsWrite, Who: 1, Key: 1}, {What: Writes, Who: 1, Key: 1},
+		{What: SendsCommit, Who: 1}, {What: Commits, Who: 1}, {What: Rests, Key: 1, Holder: 1, Version: 2},
+	}
+	refused := slices.Concat(begun, other, []Seen{
+		{What: SendsWrite, Key: 1}, {What: WriteRefused, Key: 1}, {What: Inspected, Key: 1, Says: "another has"},
+		{What: SendsRelease}, {What: SendsRelease, Key: 1}, {What: Released}, {What: ReleasedGone, Key: 1},
+	})
+	cfg := &Config{Name: "transfer, and a caller of its second key", Callers: two, Keys: [processes]uint8{3, 2}, Row: 1}
+	if err := see(cfg, slices.Concat(refused, []Seen{{What: Publishes, Says: "overlap", Key: 1, Count: 1}, {What: Returns, Says: "ErrIntercepted"}})); err != nil {
+		t.Error(err)
+	}
+	for _, wrong := range [][]Seen{
+		{begun[0], begun[2]},
+		append(slices.Clone(begun[:3]), Seen{What: Granted, Who: 1, Key: 1}),
+		append(slices.Clone(begun), Seen{What: SendsWrite}),
+		append(slices.Concat(begun, other), Seen{What: SendsWrite, Key: 1}, Seen{What: Writes, Key: 1}),
+		append(slices.Clone(refused), Seen{What: Publishes, Says: "overlap", Count: 1}),
+		append(slices.Clone(refused), Seen{What: Publishes, Says: "lost", Key: 1, Count: 1}),
+		append(slices.Clone(refused), Seen{What: Returns, Says: "ErrIntercepted"}),
 	} {
 		if see(cfg, wrong) == nil {
 			t.Errorf("the model takes %v", wrong)

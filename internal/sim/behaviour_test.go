@@ -17,12 +17,12 @@ import (
 )
 
 // A traced is a plan that the model has a configuration for: two or three callers do the same
-// on one key.
+// on one key, or want two keys.
 type traced struct {
 	plan
-	cfg *model.Config
-	row string
-	key string // of the lock
+	cfg  *model.Config
+	rows []string // of each key
+	keys []string // of the locks
 }
 
 // A tracedKind is a workload that the model has a configuration for.
@@ -81,6 +81,7 @@ var families = map[string]family{
 	"requests by For": {tracedFor, 200, 1500},
 	"crews":           {tracedCrews, 200, 2000},
 	"outages":         {tracedOutages, 200, 2000},
+	"two keys":        {tracedKeys, 200, 2000},
 }
 
 // comings are when callers come whose lock may have no server then.
@@ -94,6 +95,9 @@ func newTraced(family string, seed uint64) traced {
 	p := plan{seed: seed, faults: 1 + r.IntN(5), server: simdb.MariaDB, dialect: "mysql"}
 	if cfg.Postgres = r.IntN(2) == 0; cfg.Postgres {
 		p.server, p.dialect = simdb.PostgreSQL, "postgres"
+	}
+	if cfg.Keys[0] != 0 {
+		return newTracedKeys(p, kind, &cfg, r)
 	}
 	if cfg.DBOnly {
 		p.policy = guard.DBOnly
@@ -125,7 +129,7 @@ func newTraced(family string, seed uint64) traced {
 		}
 	}
 	cfg.Name = p.dialect + " " + kind.name
-	return traced{p, &cfg, kind.row, key}
+	return traced{p, &cfg, []string{kind.row}, []string{key}}
 }
 
 // A narrow chooser makes those choices of a dice that the model has.
@@ -175,6 +179,9 @@ func (n *narrow) adapt(w *world, c choice) choice {
 // again as it was not answered, of a crash or a pause while evidence is collected, and of a
 // crash while the outcome of a COMMIT is looked into.
 func (n *narrow) has(c choice, calls []*call) bool {
+	if n.cfg.Keys[0] != 0 && !n.hasOfKeys(c, calls) {
+		return false
+	}
 	switch c.do {
 	case run, lose, haunt, killProcess:
 		return true
@@ -231,7 +238,7 @@ func follow(t *testing.T, p traced, weak model.Weakness) (*tracer, result) {
 
 // TestTraces follows schedules through the model: each step must be one that the model can
 // take. They are always the same: of others, about one in 5,000 of rows and of outages,
-// and one in 1,000 of requests, has a step that the model lacks.
+// and one in 1,000 of requests, has a step that the model lacks, and none of 10,000 of two keys.
 func TestTraces(t *testing.T) {
 	if os.Getenv(envSeed) != "" {
 		for _, family := range slices.Sorted(maps.Keys(families)) {
@@ -330,6 +337,10 @@ func TestTracesBite(t *testing.T) {
 		{"the operation of For runs before its claim", "requests by For", model.Weakness{ClaimLast: true}},
 		{"a second claim by For is taken", "requests by For", model.Weakness{NoUniqueIndex: true}},
 		{"a claim of For that is refused is a repeat, whatever was seen", "requests by For", model.Weakness{JudgeWithoutEvidence: true}},
+		{"keys are acquired in any order", "two keys", model.Weakness{AnyOrder: true}},
+		{"a refused caller keeps a key", "two keys", model.Weakness{KeepSome: true}},
+		{"only the first lock is looked at", "two keys", model.Weakness{FirstLeaseOnly: true}},
+		{"an event names the first key", "two keys", model.Weakness{NameFirst: true}},
 	} {
 		t.Run(bite.name, func(t *testing.T) { caught(t, bite.family, bite.weak) })
 	}

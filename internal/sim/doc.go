@@ -162,16 +162,23 @@
 //	make sim BELAY_TRACES=20000  # follows as many others
 //	make sim SEED=1234           # prints the trace of one schedule of each kind, too
 //
+// In those of two keys a caller updates a row under each of them. Another caller does the same, in the same
+// order or in the opposite one, or updates one of the rows. Each step of a lock or a row names its key. A
+// transaction that has written a row takes what another caller has changed in the next one for its own change,
+// if it has looked at that row before: the model does so because the code does.
+//
 // In those of outages the policy is DBOnly. The server of the locks goes away, or keeps nothing more, and
 // comes back. Callers who get no answer go on without the lock. The first one of a process reports that an
 // outage has begun. The others join it, until the process finds that locks are granted again.
 //
 // Among the others, about one in 5,000 of rows and of outages, and one in 1,000 of requests, has a step
-// that the model lacks: extend the model. The test prints the model's actions that no schedule took, and
-// the code's steps that are no action. For 13 actions nothing is looked at: those of strangers, of purges, of a second key,
-// of a row that is another request's, and of callers who are short of time. It leaves out repeats of an
-// acquire without an answer, under DBOnly every acquire without one, a crash or a pause while evidence is
-// collected, a read of a claim that is cut, and a crash while the outcome of a COMMIT is looked for.
+// that the model lacks, and none of 10,000 of two keys: extend the model. The test prints the model's actions
+// that no schedule took, and the code's steps that are no action. For 13 actions nothing is looked at: those of
+// strangers, of purges, of a request under another key, of a row that is another request's, and of callers who
+// are short of time. It leaves out repeats of an acquire without an answer, under DBOnly every acquire without
+// one, a crash or a pause while evidence is collected, a read of a claim that is cut, and a crash while the
+// outcome of a COMMIT is looked for. With two keys it leaves out lost answers of the engine, pauses for longer
+// than the lease or while a lock is given back, and crashes of the database.
 //
 // # More
 //

@@ -77,7 +77,7 @@ func (t *tracer) lost(c *call) {
 	defer t.mu.Unlock()
 	switch verbOf(c) {
 	case "INSERT", "UPDATE", claims:
-		t.see(model.WriteLeft, c.op.caller())
+		t.seeOf(model.WriteLeft, c.op.caller(), t.rowIn(c.sql, c.db.Args))
 	case works, stores:
 		t.see(model.WorkLeft, c.op.caller())
 	default:
@@ -140,13 +140,14 @@ func (t *tracer) reads(conn, verb string) bool {
 }
 
 // answered takes in the answer of the database to a statement.
-func (t *tracer) answered(conn string, sql string, affected int64, err error) {
+func (t *tracer) answered(conn string, c simdb.Call, affected int64, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	o := t.conns[conn]
 	if o == nil {
 		return
 	}
+	sql, key := c.Text, t.rowIn(c.Text, c.Args)
 	begins, who := false, o.caller()
 	verb := verbIn(sql, o.work.serves)
 	switch verb {
@@ -165,9 +166,9 @@ func (t *tracer) answered(conn string, sql string, affected int64, err error) {
 	case verb == "COMMIT":
 		t.commitAnswered(conn, who, err)
 	case verb == "SELECT" && !slices.ContainsFunc(questions, func(part string) bool { return strings.Contains(sql, part) }):
-		t.see(model.Reads, who)
+		t.seeOf(model.Reads, who, key)
 	case verb == "INSERT", verb == "UPDATE", verb == claims:
-		t.writeAnswered(who, affected, err)
+		t.writeAnswered(who, key, affected, err)
 	case verb == stores && err == nil, verb == works && err == nil && !o.work.answers:
 		t.see(model.Works, who)
 	case verb == works, verb == stores:
@@ -193,10 +194,10 @@ func (t *tracer) commitAnswered(conn string, who int, err error) {
 	}
 }
 
-func (t *tracer) writeAnswered(who int, affected int64, err error) {
+func (t *tracer) writeAnswered(who, key int, affected int64, err error) {
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		t.see(model.WriteLeft, who)
+		t.seeOf(model.WriteLeft, who, key)
 	case err != nil && deadlock(err):
 		t.see(model.Deadlocked, who)
 	case err != nil && timedOut(err) && t.w.serves:
@@ -205,9 +206,9 @@ func (t *tracer) writeAnswered(who int, affected int64, err error) {
 		t.see(model.WriteLost, who)
 	case err != nil || affected == 0:
 		t.judging[who] = true
-		t.see(model.WriteRefused, who)
+		t.seeOf(model.WriteRefused, who, key)
 	default:
-		t.see(model.Writes, who)
+		t.seeOf(model.Writes, who, key)
 	}
 }
 
@@ -223,6 +224,6 @@ func timedOut(err error) bool {
 // Answered makes dbGate a witness.
 func (g dbGate) Answered(c simdb.Call, affected int64, err error) {
 	if t := g.w.gate.trace; t != nil && !g.w.gate.isDead(g.p) {
-		t.answered(connOf(g.p, c), c.Text, affected, err)
+		t.answered(connOf(g.p, c), c, affected, err)
 	}
 }

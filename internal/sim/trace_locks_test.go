@@ -9,12 +9,12 @@ import (
 )
 
 // holder is who has the lock of an operation, as a story says it.
-func (t *tracer) holder(o *op) string {
-	owner := t.w.server.state.held[t.key].owner
+func (t *tracer) holder(o *op, key string) string {
+	owner := t.w.server.state.held[key].owner
 	switch {
 	case owner == "":
 		return "nobody has"
-	case t.w.history.grantsOf(o)[t.key] != nil && t.w.history.grantsOf(o)[t.key].owner == owner:
+	case t.w.history.grantsOf(o)[key] != nil && t.w.history.grantsOf(o)[key].owner == owner:
 		return "it has"
 	}
 	return "another has"
@@ -22,11 +22,12 @@ func (t *tracer) holder(o *op) string {
 
 func (t *tracer) acquired(c *call, do action) {
 	r, who := c.asks[0], c.op.caller()
+	key := t.place(r.Key)
 	t.denied[who] = do == run && unserved(c.err)
 	granted := c.err == nil && do != cut && do != delay
 	switch {
 	case granted && do == run:
-		t.see(model.Granted, who)
+		t.seeOf(model.Granted, who, key)
 		t.deadlines[r.Owner] = c.at.Add(localTTL)
 	case granted:
 		t.see(model.GrantUnheard, who)
@@ -36,22 +37,22 @@ func (t *tracer) acquired(c *call, do action) {
 		t.judging[who] = true
 		t.see(model.Marked, who)
 	case do == run:
-		t.see(model.Held, who)
+		t.seeOf(model.Held, who, key)
 	default:
-		t.see(model.AcquireLost, who)
+		t.seeOf(model.AcquireLost, who, key)
 	}
 }
 
 func (t *tracer) renewed(c *call, do action) {
 	for _, r := range c.asks {
-		who := t.callerOf(r.Owner)
+		who, key := t.callerOf(r.Owner), t.place(r.Key)
 		switch {
 		case do != run, t.w.server.down:
-			t.see(model.RenewalLost, who)
+			t.seeOf(model.RenewalLost, who, key)
 		case t.w.server.state.held[r.Key].owner != r.Owner:
-			t.see(model.RenewedGone, who)
+			t.seeOf(model.RenewedGone, who, key)
 		default:
-			t.see(model.Renewed, who)
+			t.seeOf(model.Renewed, who, key)
 			if _, relied := t.deadlines[r.Owner]; relied {
 				t.deadlines[r.Owner] = c.at.Add(localTTL)
 			}
@@ -64,8 +65,10 @@ func (t *tracer) renewed(c *call, do action) {
 func (t *tracer) superseded(owner string) bool {
 	t.w.mu.Lock()
 	defer t.w.mu.Unlock()
+	all := t.w.history.grants
 	return slices.ContainsFunc(t.w.history.ops, func(o *op) bool {
-		return slices.Contains(o.owners, owner) && o.owners[len(o.owners)-1] != owner
+		i := slices.Index(o.owners, owner)
+		return i >= 0 && slices.ContainsFunc(o.owners[i+1:], func(later string) bool { return all[later].key == all[owner].key })
 	})
 }
 
@@ -89,7 +92,7 @@ func (t *tracer) released(c *call, do action) {
 	case gone:
 		what = model.ReleasedGone
 	}
-	x := model.Seen{What: what, Who: of, Of: of}
+	x := model.Seen{What: what, Who: of, Of: of, Key: t.place(c.asks[0].Key)}
 	if c.op != nil {
 		x.Who = c.op.caller()
 	}

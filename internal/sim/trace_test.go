@@ -20,8 +20,8 @@ import (
 type tracer struct {
 	w     *world
 	trace *model.Trace
-	row   string // its name
-	key   string // of the lock
+	rows  []string // their names, of each key
+	keys  []string // of the locks
 
 	mu        sync.Mutex
 	err       error                // the first step that the model cannot take
@@ -43,7 +43,7 @@ type tracer struct {
 
 func newTracer(w *world, p traced) *tracer {
 	return &tracer{
-		w: w, trace: model.NewTrace(p.cfg), row: p.row, key: p.key, readers: make(map[string]bool), deadlines: make(map[string]time.Time),
+		w: w, trace: model.NewTrace(p.cfg), rows: p.rows, keys: p.keys, readers: make(map[string]bool), deadlines: make(map[string]time.Time),
 		conns: make(map[string]*op), broken: make(map[string]bool), commits: make(map[string]bool), judging: make(map[int]bool), unsure: make(map[int]bool), node: model.NodeBack, vain: make(map[int]bool), denied: make(map[int]bool), ends: make(map[int]int), others: make(map[string]int), omitted: make(map[string]int),
 	}
 }
@@ -81,7 +81,7 @@ func (t *tracer) take(x model.Seen) {
 	slices.SortFunc(past, func(a, b string) int { return t.deadlines[a].Compare(t.deadlines[b]) })
 	for _, owner := range past {
 		delete(t.deadlines, owner)
-		t.add(model.Seen{What: model.Deadline, Who: t.callerOf(owner)})
+		t.add(model.Seen{What: model.Deadline, Who: t.callerOf(owner), Key: t.keyOf(owner)})
 	}
 	t.add(x)
 }
@@ -125,9 +125,9 @@ func (t *tracer) arrived(c *call) {
 			t.see(model.Parts, c.op.caller())
 		}
 	case "RELEASE":
-		t.see(model.SendsRelease, c.op.caller())
+		t.seeOf(model.SendsRelease, c.op.caller(), t.place(c.asks[0].Key))
 	case "INSERT", "UPDATE", claims:
-		t.see(model.SendsWrite, c.op.caller())
+		t.seeOf(model.SendsWrite, c.op.caller(), t.rowIn(c.sql, c.db.Args))
 	case "COMMIT":
 		t.commits[c.conn] = true
 		t.see(model.SendsCommit, c.op.caller())
@@ -173,7 +173,8 @@ func (t *tracer) decided(c *call, do action) {
 	case verb == "PROBE":
 		t.probed(c, do)
 	case verb == "INSPECT" && do == run && c.err == nil:
-		t.take(model.Seen{What: model.Inspected, Who: c.op.caller(), Says: t.holder(c.op)})
+		key := strings.TrimPrefix(c.text, "INSPECT ")
+		t.take(model.Seen{What: model.Inspected, Who: c.op.caller(), Key: t.place(key), Says: t.holder(c.op, key)})
 	case verb == "INSPECT":
 		t.see(model.InspectUnheard, c.op.caller())
 	}
@@ -204,7 +205,7 @@ func (t *tracer) freed(owner, why string) {
 	if why == "lost" {
 		what = model.LockLost
 	}
-	t.see(what, t.callerOf(owner))
+	t.seeOf(what, t.callerOf(owner), t.keyOf(owner))
 }
 
 // killed takes in that a process is killed, with a COMMIT that was not sent.
@@ -279,7 +280,7 @@ func (t *tracer) published(o *op, ev notify.Event) {
 		t.others["event: unavailable"]++
 		return
 	}
-	t.take(model.Seen{What: model.Publishes, Who: o.caller(), Count: ev.Count, Says: strings.ReplaceAll(string(ev.Verdict), "_", " ")})
+	t.take(model.Seen{What: model.Publishes, Who: o.caller(), Key: t.place(ev.Key), Count: ev.Count, Says: strings.ReplaceAll(string(ev.Verdict), "_", " ")})
 }
 
 func (t *tracer) returned(o *op) {
@@ -308,15 +309,17 @@ func (t *tracer) rests() {
 	if t.rested {
 		return
 	}
-	x := model.Seen{What: model.Rests, Holder: -1, Version: int(t.w.history.last[t.row].version)}
-	if owner := t.w.server.state.held[t.key].owner; owner != "" {
-		x.Holder = t.callerOf(owner)
+	for i, key := range t.keys {
+		x := model.Seen{What: model.Rests, Key: i, Holder: -1, Version: int(t.w.history.last[t.rows[i]].version)}
+		if owner := t.w.server.state.held[key].owner; owner != "" {
+			x.Holder = t.callerOf(owner)
+		}
+		if t.w.serves {
+			x.Version, x.Effects = t.w.served()
+			x.Marked = time.Now().Before(t.w.server.state.marks[key])
+		}
+		t.take(x)
 	}
-	if t.w.serves {
-		x.Version, x.Effects = t.w.served()
-		x.Marked = time.Now().Before(t.w.server.state.marks[t.key])
-	}
-	t.take(x)
 }
 
 // served returns how many claims there are, and how many effects of operations that serve a request.
