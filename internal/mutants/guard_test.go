@@ -124,6 +124,14 @@ var guardMutants = []mutant{
 		tests: "guard/promises TestKeysAreAcquiredInOneOrder",
 	},
 	{
+		name:  "lost-second-lock-is-not-told",
+		loses: "Nobody learns that the lock on a second key was lost under an operation that was committed.",
+		file:  "guard/keys.go",
+		old:   `h := &s.holds[i]; h.gone != nil {`,
+		new:   `h := &s.holds[i]; h.gone != nil && i == 0 {`,
+		tests: "internal/sim TestTraces",
+	},
+	{
 		name:  "each-row-judged-by-the-first-key",
 		loses: "The event names a key whose lock is well.",
 		file:  "guard/attempt.go",
