@@ -11,6 +11,7 @@ type action struct {
 var actions = []action{
 	{"%s gets the lock", false, idle, getLock},
 	{"%s makes the request again", false, returned, repeat},
+	{"%s breaks off before it reserves", false, locked, breakOff},
 	{"%s finds no claim", false, locked, missClaim},
 	{"%s finds the claim and replays it", false, locked, replay},
 	{"%s finds nothing pending", false, missed, missPending},
@@ -20,29 +21,40 @@ var actions = []action{
 	{"%s finds a pending call whose lease is over", false, missed, findStale},
 	{"%s finds a result", false, missed, findAnswered},
 	{"%s inserts P", false, fresh, insert},
+	{"%s cannot insert P, and is busy", false, fresh, insertRefused},
 	{"%s looks for the claim again", false, inserted, lookAgain},
+	{"%s finds the claim behind its INSERT, and is busy", false, inserted, lookRefused},
 	{"%s commits the reservation", false, reserving, reserve},
 	{"%s commits the reservation, and is not answered", false, reserving, reserveCut},
 	{"%s sends a COMMIT of the reservation that is lost", false, reserving, reserveLost},
 	{"%s takes over", false, stale, takeOver},
+	{"%s takes over, and is not answered", false, stale, takeOverCut},
+	{"%s sends a takeover that is lost", false, stale, breakOff},
 	{"%s comes too late to take over", false, stale, overtaken},
 	{"%s calls", false, ready, call},
-	{"%s does not call: its lease is over", false, ready, callNot},
+	{"%s does not call: its lease is over, or nearly", false, ready, callNot},
 	{"the provider accepts the call of %s", false, calling, accept},
 	{"the provider refuses the call of %s", false, calling, refuse},
 	{"the provider fails for %s", false, calling, callFails},
+	{"the answer of the provider to %s is lost", false, calling, callCut},
+	{"%s ends its lease", false, failed, giveBack},
+	{"%s fails to end its lease", false, failed, breakOff},
 	{"the time of the call of %s is over", false, calling, callTimesOut},
 	{"%s settles", false, got, settle},
 	{"%s settles what it has read", false, settling, settle},
 	{"%s fails to settle", false, got, settleFails},
 	{"%s fails to settle what it has read", false, settling, settleFails},
 	{"%s settles, and is not answered", false, got, settleCut},
+	{"%s settles what it has read, and is not answered", false, settling, settleCut},
 	{"%s stores the result", false, storing, store},
+	{"%s stores the result, is not answered, and goes on", false, storing, storeCut},
+	{"%s fails to store the result", false, storing, storeFails},
 	{"%s dies", false, dead, die},
 	{"the lock of %s is lost", false, dead, loseLock},
 	{"the lease ends", true, idle, endLease},
 	{"Until passes", true, idle, passUntil},
 	{"the provider executes a call whose caller has gone", true, idle, land},
+	{"the provider refuses a call whose caller has gone", true, idle, landRefused},
 	{"the provider forgets", true, idle, forget},
 	{"an old program reads belay_once", true, idle, oldProgram},
 	{"the Purger deletes the claim", true, idle, purgeClaim},
@@ -58,17 +70,34 @@ func insert(_ *Config, s *State, i int) bool {
 		return false
 	}
 	if s.P { // refused: the lock has failed
-		s.leave(i, false)
+		s.Processes[i].PC = locked
 		return true
 	}
 	s.Tx1, s.Processes[i].PC = holder(i), inserted
 	return true
 }
 
+// insertRefused is of a process that is not to look again.
+func insertRefused(_ *Config, s *State, i int) bool {
+	if s.Tx1 == 0 && !s.P {
+		return false
+	}
+	s.leave(i, false)
+	return true
+}
+
+func lookRefused(cfg *Config, s *State, i int) bool {
+	if !s.C || cfg.Weak == NoSecondLook {
+		return false
+	}
+	s.Tx1 = 0
+	s.leave(i, false)
+	return true
+}
+
 func lookAgain(cfg *Config, s *State, i int) bool {
 	if s.C && cfg.Weak != NoSecondLook {
-		s.Tx1 = 0
-		s.leave(i, false)
+		s.Tx1, s.Processes[i].PC = 0, locked
 		return true
 	}
 	s.Processes[i].PC = reserving
@@ -131,6 +160,17 @@ func takeOver(cfg *Config, s *State, i int) bool {
 	return true
 }
 
+// takeOverCut is a takeover of which its process does not know. Nobody calls for its attempt.
+func takeOverCut(cfg *Config, s *State, i int) bool {
+	after := *s
+	if !after.fail() || !takeOver(cfg, &after, i) {
+		return false
+	}
+	*s = after
+	s.leave(i, true)
+	return true
+}
+
 func overtaken(cfg *Config, s *State, i int) bool {
 	after := *s
 	if takeOver(cfg, &after, i) {
@@ -168,13 +208,14 @@ func call(cfg *Config, s *State, i int) bool {
 	return true
 }
 
+// callNot is of a process whose lease is over, or will be before the call has its time.
 func callNot(cfg *Config, s *State, i int) bool {
 	after := *s
-	if call(cfg, &after, i) {
+	if call(cfg, &after, i) && !s.fail() {
 		return false
 	}
 	s.Trouble = true
-	s.leave(i, true)
+	s.Processes[i].PC = failed
 	return true
 }
 
@@ -196,7 +237,7 @@ func accept(_ *Config, s *State, i int) bool {
 }
 
 func refuse(_ *Config, s *State, i int) bool {
-	if s.Remembers == accepted || s.Landing {
+	if s.Remembers == accepted {
 		return false
 	}
 	s.Remembers = refused
@@ -208,12 +249,23 @@ func callFails(_ *Config, s *State, i int) bool {
 	if !s.fail() {
 		return false
 	}
+	s.Processes[i].PC = failed
+	return true
+}
+
+// callCut is an error of a call that the provider has executed, or executes later.
+func callCut(cfg *Config, s *State, i int) bool {
+	s.Landing = true
+	return callFails(cfg, s, i)
+}
+
+// giveBack ends the lease of a call that has returned.
+func giveBack(_ *Config, s *State, i int) bool {
 	s.giveBack(i)
 	s.leave(i, true)
 	return true
 }
 
-// giveBack ends the lease of a call that has returned.
 func (s *State) giveBack(i int) {
 	if s.P && s.Attempt == s.Processes[i].Attempt {
 		s.Lease = false
@@ -294,4 +346,20 @@ func store(cfg *Config, s *State, i int) bool {
 	}
 	s.leave(i, true)
 	return true
+}
+
+// storeCut is a result that is stored, of which its process does not know: it settles the result once more.
+func storeCut(cfg *Config, s *State, i int) bool {
+	p := &s.Processes[i]
+	if cfg.Weak == ResultNotStored || !s.P || s.Attempt != p.Attempt || !s.fail() {
+		return false
+	}
+	s.Answered, p.PC = p.Got, settling
+	return true
+}
+
+// storeFails is a database that is away for too long. The result is lost, as with a process that dies.
+func storeFails(cfg *Config, s *State, i int) bool {
+	s.Processes[i].Got = nothing
+	return breakOff(cfg, s, i)
 }

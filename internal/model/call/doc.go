@@ -34,7 +34,7 @@
 //
 // The provider keeps an id for Until and the Timeout of a call: one that begins just before Until may
 // arrive behind it. The lock's own protocol, the proof of a COMMIT and the tables of claims are in the model above
-// this one. Several keys, the policy DBOnly and clocks that differ are for the tests of the code.
-// An asynchronous replica that loses P or C at a promotion is a blind spot, which
-// docs/guarantees.md names.
+// this one. Several keys, the policy DBOnly, clocks that differ, and statements that take effect behind the end of
+// their process are for the tests of the code. An asynchronous replica that loses P or C at a promotion is a blind
+// spot, which docs/guarantees.md names.
 package call

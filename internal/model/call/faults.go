@@ -62,6 +62,14 @@ func land(_ *Config, s *State, _ int) bool {
 	return true
 }
 
+func landRefused(_ *Config, s *State, _ int) bool {
+	if !s.Landing || s.Remembers == accepted {
+		return false
+	}
+	s.Landing, s.Remembers = false, refused
+	return true
+}
+
 // forget comes when the provider has executed or dropped the last call that began before Until: it
 // keeps ids for Until and the Timeout of a call.
 func forget(_ *Config, s *State, _ int) bool {

@@ -17,6 +17,15 @@ func repeat(_ *Config, s *State, i int) bool {
 	return true
 }
 
+// breakOff ends a Run by an error of the database or of the lock. A transaction that was open is rolled back.
+func breakOff(_ *Config, s *State, i int) bool {
+	if !s.fail() {
+		return false
+	}
+	s.leave(i, true)
+	return true
+}
+
 func missClaim(_ *Config, s *State, i int) bool {
 	if s.C {
 		return false

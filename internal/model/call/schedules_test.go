@@ -48,7 +48,7 @@ var schedules = []schedule{
 	{"e: a repeat with another amount", NoPrint, true, 2,
 		story(first("A"), "A dies", "the lease ends", finds("B"), "B finds a pending call whose lease is over", "B takes over", "B calls")},
 	{"f: a new program encodes the input otherwise", PrintNotKept, true, 2,
-		story(first("A"), "the provider fails for A", finds("B"), "B finds a pending call whose lease is over", "B takes over", "B calls")},
+		story(first("A"), "the provider fails for A", "A ends its lease", finds("B"), "B finds a pending call whose lease is over", "B takes over", "B calls")},
 	{"g: a timeout is taken for a refusal, and the charge lands", TimeoutIsRefusal, false, 3,
 		story(first("A"), "the time of the call of A is over", "A settles", "the provider executes a call whose caller has gone")},
 	{"h: COMMIT 1 is unknown, and the call is made", CallBeforeResolve, false, 7,

@@ -13,6 +13,7 @@ const (
 	stale        // it has found P with a lease that is over
 	ready        // P is its own: it may call
 	calling      // the provider has its call
+	failed       // its call has failed, or has not begun, and its lease is to be ended
 	got          // it has the result
 	settling     // it has read a result from P
 	storing      // transaction 2 has failed, the result is to be stored
