@@ -265,7 +265,8 @@ func (w *world) checkResolved(o *op) {
 	if !errors.Is(o.err, guard.ErrUnknown) || !o.work.serves || last == nil || o.breaks > 1 {
 		return
 	}
-	passed := o.work.calls && o.returned.Sub(last.at) >= callTimeout+4*outcomeTime && w.contended(o)
+	calls := func(p *op) bool { return p != o && p.id == o.id && p.called != 0 }
+	passed := o.work.calls && o.returned.Sub(last.at) >= callTimeout+4*outcomeTime && (w.contended(o) || slices.ContainsFunc(w.history.ops, calls))
 	if o.returned.Sub(last.endedAt) < outcomeTime && !passed {
 		w.problem("S7: %s (%s) does not know whether it was committed", o, o.work.name)
 	}
