@@ -96,7 +96,7 @@ model: ## every state of the protocol, and of one call in its middle, made small
 .PHONY: sim
 sim: ## lock, guard and outbox on simulated servers, schedule by schedule, some through the model; SIM=5m, SEED=1 repeats one, BELAY_SIM_FROM=1 BELAY_SIM_TO=12000
 	@BELAY_SIM=$(or $(SIM),1m) BELAY_SIM_FROM=$${BELAY_SIM_FROM:-$$(date +%s)00000} BELAY_SIM_SEED=$(SEED) \
-		go test -count=1 -timeout 0 -v -run '^Test(Sim|Traces)$$' ./internal/sim | $(said)
+		go test -count=1 -timeout 0 -v -run '^Test(Sim|Traces|CallTraces)$$' ./internal/sim | $(said)
 
 .PHONY: mutants
 mutants: ## break Belay in some 500 named ways, one at a time: which test notices; MUTANTS=name,name or a count

@@ -56,6 +56,11 @@
 // rows. Callers pause between their operations, sometimes for longer than a lease. Requests are
 // not purged during a call: the clock's jump would leave the bank no time to forget.
 //
+// TestCallTraces follows schedules through internal/model/call: two processes make one request several times.
+// Between two steps it looks at the tables, the bank and the lock, and at what callers were told. Left out are
+// statements that are executed late, acquires without an answer, crashes and failovers of the servers, callers
+// who give up, a second kill, and refusals by the reservation.
+//
 // # Messages
 //
 // Any operation may send a message with its commit, whatever else it does. Up to three relays, each a

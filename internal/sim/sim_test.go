@@ -32,7 +32,7 @@ const (
 	envEvery  = "BELAY_SIM_EVERY"
 	envShrink = "BELAY_SIM_SHRINK"  // for how long a violation is shrunk
 	envCalls  = "BELAY_SIM_EFFECTS" // if it is set, only schedules with messages or calls run
-	envTraces = "BELAY_TRACES"      // the first seed of TestTraces
+	envTraces = "BELAY_TRACES"      // the first seed of TestTraces and TestCallTraces
 	mark      = "sim result: "
 )
 

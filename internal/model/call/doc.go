@@ -30,6 +30,10 @@
 // protocol. TestMutants shows that the search finds each of the eight rules that are easiest to
 // forget, and TestSchedules plays ten schedules with and without the rule that forbids each.
 //
+// A [Trace] holds a run of the code against the model: TestCallTraces of package sim follows schedules of the
+// simulation. It keeps all states that the model may be in, given what the tables, the provider and the lock
+// show after each step. Whatever does not show may happen at any time.
+//
 // # What it leaves out
 //
 // The provider keeps an id for Until and the Timeout of a call: one that begins just before Until may
