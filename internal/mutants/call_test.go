@@ -226,6 +226,14 @@ var callMutants = []mutant{
 		tests: "internal/sim TestCalls",
 	},
 	{
+		name:  "call-result-behind-its-lease",
+		loses: "A result that could not be settled is settled by no repeat until the lease of its call has ended.",
+		file:  "guard/callout_look.go",
+		old:   `	case s.Result != nil:`,
+		new:   `	case s.Result != nil && s.Lease <= 0:`,
+		tests: "internal/sim TestCallTraces",
+	},
+	{
 		name:  "reserved-since-the-snapshot",
 		loses: "A caller of a pending request is told that it brought an old version.",
 		file:  "guard/callout_reserve.go",
