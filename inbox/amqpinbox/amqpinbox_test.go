@@ -171,6 +171,9 @@ func TestChangedBody(t *testing.T) {
 	if got := b.cents(); got != 2 {
 		t.Errorf("%d cents, want 2", got)
 	}
+	if d, _, err := b.ch.Get(dead, true); err != nil || d.MessageId != "b" || b.left(queue)+b.left(dead) != 0 {
+		t.Errorf("the first dead letter is %q, %v, and %d messages are left, %d dead", d.MessageId, err, b.left(queue), b.left(dead))
+	}
 }
 
 // TestRedelivery: a message that was handled, but not acknowledged, is delivered again and
