@@ -881,7 +881,7 @@ func (c *Conn) Refuse() {}`,
 		loses: "An operation is reported as failed that is committed, and the caller repeats it.",
 		file:  "internal/dbtx/dialect/commit.go",
 		old:   `	return errors.Is(err, driver.ErrBadConn) ||`,
-		new:   `	return errors.Is(err, driver.ErrBadConn) || isBroken(err) ||`,
+		new:   `	return errors.Is(err, driver.ErrBadConn) || sqlerr.IsBroken(err) ||`,
 		tests: "guard/promises TestLostCommits TestUnknownCommit",
 	},
 	{
