@@ -10,9 +10,9 @@
 //	make mutants MUTANTS=10               # so many, spread over the table
 //
 // In every run of the tests, and without a server, TestTable checks that each mutant still
-// applies: what it replaces is in the file just once, and its tests exist. TestPromises
-// checks that each promise of docs/guarantees.md has a mutant, and TestFaults that those of
-// docs/faults.md are in the table.
+// applies: what it replaces is in the file just once, and its tests exist. TestCompile checks that
+// it compiles, TestPromises that each promise of docs/guarantees.md has a mutant, and TestFaults
+// that those of docs/faults.md are in the table.
 //
 // TestWorth prints what each test is worth, and what it takes: the mutants for which it alone is
 // named, those that it shares, the faults and promises that name it, and its seconds. At the end
