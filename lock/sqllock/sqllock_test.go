@@ -390,7 +390,8 @@ func TestSweep(t *testing.T) {
 			})
 		}
 		for range 50 {
-			if err := sqllock.Sweep(t.Context(), e, time.Nanosecond); err != nil && !errors.Is(err, lockengine.ErrNotSent) {
+			err := sqllock.Sweep(t.Context(), e, time.Nanosecond)
+			if err != nil && !errors.Is(err, lockengine.ErrNotSent) && !errors.Is(err, lockengine.ErrNoAnswer) { // on SQLite others may always come first
 				t.Error(err)
 			}
 			for _, err := range holder.Renew(t.Context(), held, time.Minute) {
