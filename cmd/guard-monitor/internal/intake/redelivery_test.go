@@ -60,13 +60,19 @@ func TestBrokenBetweenStoreAndAcknowledgement(t *testing.T) {
 	net, through := testamqp.NewProxy(t, broker)
 	var s store
 	var broken atomic.Bool
+	back := make(chan struct{})
 	c, stop := consume(t, through, intake.Config{}, func(ctx context.Context, ev notify.Event, raw []byte, _ string) error {
 		if broken.CompareAndSwap(false, true) {
 			net.Cut()
-			testwait.Until(t, "the broker has the message back", func() bool { return testamqp.Depth(t, broker, rabbit.Queue) == 1 })
+			select {
+			case <-back:
+			case <-ctx.Done():
+			}
 		}
 		return s.handle(ctx, ev, raw, "")
 	})
+	testwait.Until(t, "the broker has the message back", func() bool { return broken.Load() && testamqp.Depth(t, broker, rabbit.Queue) == 1 })
+	close(back)
 	testwait.Until(t, "the event came again", func() bool { return s.times(1) >= 2 })
 	testwait.Until(t, "the event is acknowledged", func() bool { return testmetric.Sum(t, c, "belay_consumer_stored_total") == 1 })
 	stop()
