@@ -273,8 +273,10 @@ func TestPluginSpeaksIfSent(t *testing.T) {
 func TestPluginSpeaksUnanswered(t *testing.T) {
 	s := newShop(t)
 	wantNil(t, s.apply(bg, "warm"))
-	wantNil(t, s.db.Callback().Create().Before("gorm:create").Register("test:before", func(db *gorm.DB) {
-		_ = db.AddError(db.Session(&gorm.Session{NewDB: true}).Exec("SET LOCAL app.a = 'x'").Error)
+	wantNil(t, s.db.Callback().Query().Before("gorm:query").Register("test:before", func(db *gorm.DB) {
+		if db.Statement.Table == "belay_once" {
+			_ = db.AddError(db.Session(&gorm.Session{NewDB: true}).Exec("SET LOCAL app.a = 'x'").Error)
+		}
 	}))
 	s.configure(lock.Config{}, guard.Config{EndTimeout: time.Second})
 	migration, err := s.connect().Begin(bg)
@@ -283,6 +285,25 @@ func TestPluginSpeaksUnanswered(t *testing.T) {
 	wantNil(t, err)
 	wantIs(t, s.apply(bg, "1"), pinned.ErrNoAnswer)
 	wantNil(t, migration.Rollback(bg))
+	s.wantEvents(0)
+}
+
+// TestPluginSpeaksBeforeABusyClaim: a claim waits for another transaction no longer than without the plugin.
+func TestPluginSpeaksBeforeABusyClaim(t *testing.T) {
+	s := newShop(t)
+	wantNil(t, s.apply(bg, "warm"))
+	wantNil(t, s.db.Callback().Create().Before("gorm:create").Register("test:before", func(db *gorm.DB) {
+		_ = db.AddError(db.Session(&gorm.Session{NewDB: true}).Exec("SET LOCAL app.a = 'x'").Error)
+	}))
+	rival, err := s.connect().Begin(bg)
+	wantNil(t, err)
+	_, err = rival.Exec(bg, "LOCK TABLE belay_once IN EXCLUSIVE MODE")
+	wantNil(t, err)
+	ctx, cancel := context.WithTimeout(bg, 20*time.Second)
+	defer cancel()
+	wantIs(t, s.apply(ctx, "1"), guard.ErrBusy)
+	wantNil(t, rival.Rollback(bg))
+	wantNil(t, s.apply(bg, "1"))
 	s.wantEvents(0)
 }
 

@@ -106,8 +106,10 @@ func (t *Tx) insertClaims(models any, patience time.Duration) error {
 	}()
 	err := t.front.Insert(models, bound.Prefix)
 	returned = true
-	if deferring && (!t.conn.OnlyClaims() || err == nil && t.conn.Withheld()) {
-		return t.spoken()
+	if deferring {
+		if withheld := t.conn.EndSurround(); withheld && err == nil || !t.conn.OnlyClaims() {
+			return t.spoken()
+		}
 	}
 	if bound.During == "" || deferring || err != nil && t.dialect.Aborts { // it is restored, or the ROLLBACK does that
 		return err

@@ -21,7 +21,8 @@ type prelude struct {
 	pipe    pipeline.Pipeline // of the connection, nil if it has none, or is not to use it
 	limit   time.Duration     // of a round trip, 0 = none
 	waiting []Step            // the first one is BEGIN, until that is sent
-	behind  []Step            // follow the INSERT of Surround
+	behind  []Step            // follow the INSERT of Surround, until they are sent
+	insert  bool              // that INSERT is to be sent, or was
 	begun   bool              // BEGIN was sent
 	others  int               // statements that are not Belay's own, apart from INSERTs of Surround
 	over    bool
@@ -65,11 +66,14 @@ func (c *Conn) Defer(steps ...Step) { c.prelude.waiting = append(c.prelude.waiti
 // sent with it, and others behind it.
 func (c *Conn) Surround(before Step, behind ...Step) {
 	c.Defer(before)
-	c.prelude.behind = behind
+	c.prelude.behind, c.prelude.insert = behind, true
 }
 
-// Withheld reports whether the INSERT of Surround was not sent with the others. If so, those behind it are not sent.
-func (c *Conn) Withheld() bool { return c.prelude.behind != nil }
+// EndSurround ends Surround. It reports whether the INSERT was not sent with the others. If so, those behind it are not sent.
+func (c *Conn) EndSurround() (withheld bool) {
+	c.prelude.insert = false
+	return c.prelude.behind != nil
+}
 
 // Flush sends what waits. From now on nothing does. It returns the error by which the prelude has
 // failed.
@@ -127,8 +131,15 @@ func (c *Conn) flush() (err error) {
 	return err
 }
 
+// errTaken is the error of a second statement behind Surround. One of the two is not the INSERT, and what came
+// before the INSERT no longer holds.
+var errTaken = errors.New("dbguard: another statement came beside the INSERT of a claim")
+
 // exec executes a statement without rows, with those that wait if it is the one behind Surround.
 func (c *Conn) exec(ctx context.Context, query string, args []any) (sql.Result, error) {
+	if c.prelude.insert && c.prelude.behind == nil {
+		return nil, errTaken
+	}
 	if len(c.prelude.waiting) == 0 || c.prelude.behind == nil {
 		if err := c.flush(); err != nil {
 			return nil, err
