@@ -525,6 +525,24 @@ func TestReserveFails(t *testing.T) {
 	})
 }
 
+// allTakeOver locks what is pending, on PostgreSQL, until so many have sent the statement that takes it over.
+func (e *paying) allTakeOver(peers int) (together func()) {
+	if e.db.Name() != "postgres" {
+		return func() {}
+	}
+	const sending = "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND state = 'active' AND query LIKE 'UPDATE belay_pending SET attempt%'"
+	locked := e.db.Begin()
+	wantNil(e.t, locked.Exec("UPDATE belay_pending SET tries = tries").Error)
+	return func() {
+		e.t.Helper()
+		testwait.Until(e.t, "all have sent it", func() bool {
+			var n int
+			return e.db.Raw(sending).Scan(&n).Error == nil && n == peers
+		})
+		wantNil(e.t, locked.Rollback().Error)
+	}
+}
+
 // TestOneTakesOver: of those who come at once for a request whose process has died, one calls, though
 // they share no lock.
 func TestOneTakesOver(t *testing.T) {
@@ -538,6 +556,7 @@ func TestOneTakesOver(t *testing.T) {
 		var others atomic.Int32
 		done := make(chan struct{})
 		e.meantime = func(context.Context) { <-done }
+		together := e.allTakeOver(peers)
 		var wg sync.WaitGroup
 		for range peers {
 			g := guardtest.New(e.t, e.db)
@@ -551,6 +570,7 @@ func TestOneTakesOver(t *testing.T) {
 				}
 			})
 		}
+		together()
 		testwait.Until(e.t, "one calls, and the others are busy", func() bool { return others.Load() >= peers-1 })
 		wg.Wait()
 		if e.paid(); e.calls != 2 {
