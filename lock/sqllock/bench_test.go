@@ -30,7 +30,7 @@ func BenchmarkCycle(b *testing.B) {
 			return e
 		},
 	}
-	for name, dsn := range map[string]func(testing.TB) string{"mysql": teststack.MySQL, "postgres": teststack.Postgres, "sqlite": file} {
+	for name, dsn := range map[string]func(testing.TB) string{"mysql": teststack.MySQL, "postgres": teststack.Postgres, "sqlite": durableFile} {
 		if name == "postgres" && os.Getenv("BELAY_POSTGRES_DSN") == "" {
 			continue
 		}

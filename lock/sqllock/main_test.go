@@ -119,9 +119,17 @@ func mysql9(tb testing.TB) string {
 	return teststack.MySQL9(tb)
 }
 
+// wal are the settings of a file. Those of tests also wait for no disk, which a busy machine makes seconds.
+const wal = "_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)"
+
 func file(tb testing.TB) string {
 	tb.Helper()
-	return newFile(tb, "_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)")
+	return newFile(tb, wal+"&_pragma=synchronous(OFF)")
+}
+
+func durableFile(tb testing.TB) string {
+	tb.Helper()
+	return newFile(tb, wal)
 }
 
 // newFile returns the DSN of a file that is not there yet.

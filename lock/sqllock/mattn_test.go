@@ -12,5 +12,5 @@ func init() { databases["mattn"] = mattnFile }
 
 func mattnFile(tb testing.TB) string {
 	tb.Helper()
-	return newFile(tb, "_busy_timeout=10000&_journal_mode=WAL")
+	return newFile(tb, "_busy_timeout=10000&_journal_mode=WAL&_synchronous=OFF")
 }
