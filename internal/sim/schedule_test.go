@@ -98,6 +98,9 @@ func simulate(t *testing.T, p plan, c chooser) (r result) {
 			w.startConsumer(n, 0)
 		}
 		w.run()
+		if n, ok := c.(*narrowCalls); ok {
+			n.look()
+		}
 		w.check()
 		r = result{p, w.choices, w.story, w.problems, w.fired, w.history.faults, len(w.exchange.arrived), 0}
 		for _, n := range w.exchange.arrived {

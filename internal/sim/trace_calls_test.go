@@ -54,13 +54,20 @@ func (n *narrowCalls) next(w *world, calls []*call) choice {
 	if n.tracer == nil {
 		n.tracer = &callTracer{w: w, trace: model.NewTrace(n.cfg), began: make(map[*op]bool), ended: make(map[*op]bool)}
 	}
-	n.tracer.look(n.last)
+	n.look()
 	c := n.choose(w, calls)
 	n.last = c
 	if slices.ContainsFunc(calls, func(x *call) bool { return x.label() == c.on && expired(x) }) { // which is no fault
 		n.last = choice{}
 	}
 	return c
+}
+
+// look takes in what the last choice has led to. A schedule without a choice has nothing to look at.
+func (n *narrowCalls) look() {
+	if n.tracer != nil {
+		n.tracer.look(n.last)
+	}
 }
 
 func (n *narrowCalls) choose(w *world, calls []*call) choice {
