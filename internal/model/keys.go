@@ -46,7 +46,7 @@ type transfer struct {
 	Gone    uint8 // keys that the engine has lost
 	Foreign uint8 // keys of rows that another has written while it had their leases
 	Reached uint8 // keys of rows whose write was answered
-	Met     uint8 // keys that another was granted while it had their leases
+	Met     uint8 // keys that another was granted while it had their leases and was still to look at their locks
 }
 
 // What actions of callers with several keys say. Those of a key have its name.
@@ -165,8 +165,8 @@ func acquireKey(cfg *Config, s *State, i, k int) bool {
 	v.Holder[k] = owner(i)
 	c.Held |= 1 << k
 	for j := range v.Calls {
-		if d := &v.Calls[j]; j != i && d.has(k) && d.PC < closing && d.Asked&(1<<k) == 0 { // it may still commit
-			d.Met |= 1 << k
+		if d := &v.Calls[j]; j != i && d.has(k) && d.PC < closing && d.Asked&(1<<k) == 0 {
+			d.Met |= 1 << k // a call that has asked for the lock at its end does not look at it again
 		}
 	}
 	if cfg.Weak.SnapshotBeforeGrant {

@@ -107,10 +107,11 @@ func endSessionOfSeveral(_ *Config, s *State, i int) bool {
 	return true
 }
 
+// resolveSeveral is a proof of the outcome. It is looked for no more once the call asks for its locks.
 func resolveSeveral(_ *Config, s *State, i int) bool {
 	c := &s.Several.Calls[i]
 	switch {
-	case c.PC != unknown, c.Tx != noTx:
+	case c.PC != unknown, c.Tx != noTx, c.Asked != 0:
 		return false
 	case c.Took > 0:
 		c.close(committed)
