@@ -18,7 +18,11 @@ func followCalls(t *testing.T, seed uint64, weak model.Weakness) (*narrowCalls, 
 	p, cfg := newTracedCalls(seed)
 	cfg.Weak = weak
 	n := &narrowCalls{dice: newDice(p), cfg: cfg, omitted: make(map[string]int)}
-	return n, simulate(t, p, n)
+	r := simulate(t, p, n)
+	if n.tracer.over {
+		n.omitted["what follows a request of a third process or of another content"]++
+	}
+	return n, r
 }
 
 // TestCallTraces follows schedules of an operation with a call through the model of package call: whatever is

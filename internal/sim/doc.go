@@ -58,8 +58,10 @@
 //
 // TestCallTraces follows schedules through internal/model/call: two processes make one request several times.
 // Between two steps it looks at the tables, the bank and the lock, and at what callers were told. Left out are
-// statements that are executed late, acquires without an answer, crashes and failovers of the servers, callers
-// who give up, a second kill, and refusals by the reservation.
+// statements that are executed late, acquires without an answer, sessions that the database ends, crashes and
+// failovers of the servers, callers who give up, a second kill, and refusals by the reservation. A schedule is
+// followed until a third process makes the request, or a process makes it with another content than before:
+// a few of the repeats in the end do.
 //
 // # Messages
 //
