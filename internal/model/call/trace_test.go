@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestLabels: what a sight or an answer stands for is an action, and who leaves is told something.
+// TestLabels: what a sight or an answer stands for is an action, and every action by which a process returns
+// has an answer.
 func TestLabels(t *testing.T) {
 	known := make(map[string]bool)
 	for _, a := range actions {
@@ -23,9 +24,34 @@ func TestLabels(t *testing.T) {
 			t.Errorf("no action %q", says)
 		}
 	}
+	for says := range returning() {
+		if answers[says] == nil {
+			t.Errorf("no answer to a process that returns by %q", says)
+		}
+	}
 	if len(actions) > 64 {
 		t.Errorf("%d actions, and states have fewer bits", len(actions))
 	}
+}
+
+// returning are the actions by which processes return in the states that a search goes through.
+func returning() map[string]bool {
+	all := make(map[string]bool)
+	cfg := &Config{Repeats: 2, Faults: 2, Other: true}
+	next, known := []State{start(cfg)}, make(map[State]bool)
+	for len(next) > 0 {
+		s := next[0]
+		next = next[1:]
+		steps(cfg, s, func(step Step, after State) {
+			if i := step.process; after.Processes[i].PC == returned && s.Processes[i].PC != returned {
+				all[actions[step.action].says] = true
+			}
+			if !known[after] {
+				known[after], next = true, append(next, after)
+			}
+		})
+	}
+	return all
 }
 
 // A moment is what a Trace is given at once.
