@@ -239,7 +239,8 @@ func (t *Trace) take(from states, x Seen, now Shown) states {
 	return after
 }
 
-// closure adds what the model may come to by steps that are not seen by themselves.
+// closure adds what the model may come to by steps that are not seen by themselves. A state that it adds has
+// the actions on all shortest ways to it.
 func (t *Trace) closure(from states, now Shown) states {
 	all := maps.Clone(from)
 	for next := from; len(next) > 0; {
@@ -247,11 +248,11 @@ func (t *Trace) closure(from states, now Shown) states {
 		for r, path := range from {
 			t.steps(r, now, func(step Step, after reached) {
 				if _, known := all[after]; !known && !isTied(actions[step.action].says) {
-					all[after] = path | 1<<step.action
-					next[after] = all[after]
+					next[after] |= path | 1<<step.action
 				}
 			})
 		}
+		maps.Copy(all, next)
 	}
 	return all
 }
