@@ -255,8 +255,11 @@ func callFails(_ *Config, s *State, i int) bool {
 
 // callCut is an error of a call that the provider has executed, or executes later.
 func callCut(cfg *Config, s *State, i int) bool {
+	if !callFails(cfg, s, i) {
+		return false
+	}
 	s.Landing = true
-	return callFails(cfg, s, i)
+	return true
 }
 
 // giveBack ends the lease of a call that has returned.
@@ -359,7 +362,11 @@ func storeCut(cfg *Config, s *State, i int) bool {
 }
 
 // storeFails is a database that is away for too long. The result is lost, as with a process that dies.
-func storeFails(cfg *Config, s *State, i int) bool {
+func storeFails(_ *Config, s *State, i int) bool {
+	if !s.fail() {
+		return false
+	}
 	s.Processes[i].Got = nothing
-	return breakOff(cfg, s, i)
+	s.leave(i, true)
+	return true
 }
