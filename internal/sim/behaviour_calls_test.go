@@ -64,7 +64,7 @@ func TestCallTraces(t *testing.T) {
 }
 
 // TestCallTracesBite follows schedules through models that lack a rule: the code must be caught at what they
-// cannot do.
+// cannot do. The five other weaknesses only let the model do more than what the code does in these schedules.
 func TestCallTracesBite(t *testing.T) {
 	for _, bite := range []struct {
 		name string
@@ -77,6 +77,7 @@ func TestCallTracesBite(t *testing.T) {
 		{"P is a claim", model.PendingInOnce},
 		{"the call ends with the lock", model.CallEndsWithLock},
 		{"no print", model.NoPrint},
+		{"print not kept", model.PrintNotKept},
 		{"a timeout is a refusal", model.TimeoutIsRefusal},
 	} {
 		t.Run(bite.name, func(t *testing.T) { caughtCalling(t, bite.weak) })
