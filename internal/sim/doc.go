@@ -165,7 +165,7 @@
 // none of these states can take is a difference between model and code; docs/guarantees.md decides
 // which of them is wrong. TestTracesBite shows that the test finds a weakened model.
 //
-//	make sim                     # follows 6,000 schedules of rows and 2,000 of outages, among others, always the same
+//	make sim                     # follows 6,000 schedules of rows, 2,000 of outages and 2,000 of calls, among others, always the same
 //	make sim BELAY_TRACES=20000  # follows as many others
 //	make sim SEED=1234           # prints the trace of one schedule of each kind, too
 //
@@ -179,13 +179,13 @@
 // outage has begun. The others join it, until the process finds that locks are granted again.
 //
 // Among the others, about one in 5,000 of rows and of outages, and one in 1,000 of requests, has a step
-// that the model lacks, and none of 10,000 of two keys: extend the model. The test prints the model's actions
-// that no schedule took, and the code's steps that are no action. For 13 actions nothing is looked at: those of
-// strangers, of purges, of a request under another key, of a row that is another request's, and of callers who
-// are short of time. It leaves out repeats of an acquire without an answer, under DBOnly every acquire without
-// one, a crash or a pause while evidence is collected, a read of a claim that is cut, and a crash while the
-// outcome of a COMMIT is looked for. With two keys it leaves out lost answers of the engine, pauses for longer
-// than the lease or while a lock is given back, and crashes of the database.
+// that the model lacks. The model is to be extended then. Of 10,000 of two keys none has such a step. The test
+// prints the model's actions that no schedule took, and the code's steps that are no action. For 13 actions
+// nothing is looked at: those of strangers, of purges, of a request under another key, of a row that is another
+// request's, and of callers who are short of time. It leaves out repeats of an acquire without an answer, under
+// DBOnly every acquire without one, a crash or a pause while evidence is collected, a read of a claim that is
+// cut, and a crash while the outcome of a COMMIT is looked for. With two keys it leaves out lost answers of the
+// engine, pauses for longer than the lease or while a lock is given back, and crashes of the database.
 //
 // # More
 //

@@ -240,10 +240,10 @@ func (t *callTracer) shown() (x model.Shown) {
 	x.Claim = len(t.w.db.Rows("belay_once")) > 0
 	x.Reserved = uint8(len(t.w.db.Rows("holds")))
 	for _, r := range t.w.db.Rows("bills") {
-		x.Settled |= answerOfBank(r["declined"] != false)
+		x.Settled |= 1 << answerOfBank(r["declined"] != false)
 	}
 	if m, ok := t.w.bank.known["r"]; ok && (len(t.w.begun) > 0 || !time.Now().After(m.until)) {
-		x.Remembers = answerOfBank(m.declined) >> 1
+		x.Remembers = answerOfBank(m.declined)
 	}
 	for _, b := range t.w.begun {
 		if b.op.process.killed == 0 {
@@ -253,12 +253,12 @@ func (t *callTracer) shown() (x model.Shown) {
 	return x
 }
 
-// answerOfBank is the bit of an answer.
+// answerOfBank numbers an answer as the model does.
 func answerOfBank(declined bool) uint8 {
 	if declined {
-		return 1 << 2
+		return 2
 	}
-	return 1 << 1
+	return 1
 }
 
 // answerOfCall names what a caller was told as the model does.

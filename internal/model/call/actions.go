@@ -69,7 +69,7 @@ func insert(_ *Config, s *State, i int) bool {
 	if s.Tx1 != 0 {
 		return false
 	}
-	if s.P { // refused: the lock has failed
+	if s.P { // another had the request first, since the lock has failed: it looks for the request again
 		s.Processes[i].PC = locked
 		return true
 	}
@@ -77,7 +77,8 @@ func insert(_ *Config, s *State, i int) bool {
 	return true
 }
 
-// insertRefused is of a process that is not to look again.
+// insertRefused is the end of a process that has looked for the request often enough: the code does so five
+// times. Here any look may be the last one.
 func insertRefused(_ *Config, s *State, i int) bool {
 	if s.Tx1 == 0 && !s.P {
 		return false

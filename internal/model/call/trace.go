@@ -9,17 +9,17 @@ import (
 
 // A Shown is what the tables, the provider and the processes show between two steps of a run.
 type Shown struct {
-	Pending   bool  // there is P; without it the next four are zero
-	Attempt   uint8 // of P, counted from 1
-	Lease     bool  // that has not ended
-	Answered  uint8 // the result in P: 0, 1 if the provider has accepted, 2 if it has refused
-	Print     uint8 // 1, or 2 for that of the other content
-	Claim     bool
-	Past      bool  // Until has passed
-	Reserved  uint8 // reservations that are committed
-	Settled   uint8 // a bit for each result that is settled
-	Remembers uint8 // the answer that the provider remembers
-	Calls     [processes]bool
+	Pending   bool            // there is P; without it Attempt, Lease, Answered and Print are zero
+	Attempt   uint8           // the number of the attempt that P has, counted from 1
+	Lease     bool            // the lease of P has not ended
+	Answered  uint8           // the result in P: 0 is none, 1 that the provider has accepted, 2 that it has refused
+	Print     uint8           // the print in P: 1, or 2 for that of the other content
+	Claim     bool            // there is C
+	Past      bool            // Until has passed
+	Reserved  uint8           // how many reservations are committed
+	Settled   uint8           // a bit for each result that is settled: 1<<1 and 1<<2
+	Remembers uint8           // the answer that the provider remembers, numbered as in Answered
+	Calls     [processes]bool // the provider has the call of a process
 }
 
 // shows returns what a state shows.
@@ -55,19 +55,19 @@ type Sight string
 const (
 	Begins    Sight = "makes the request"
 	Granted   Sight = "is granted the lock"
-	LockGone  Sight = "has the lock no more"
+	LockGone  Sight = "has the lock no more" // it was released or lost
 	CallFails Sight = "gets no answer to its call"
 	CallOver  Sight = "has no time left for its call, or panics in it"
 	Killed    Sight = "is killed"
 	Returns   Sight = "returns"
-	LeaseOver Sight = "sees the time of the lease pass" // whoever that is
+	LeaseOver Sight = "sees the time of the lease pass" // it counts as a step of the first process, whoever has the lease
 )
 
-// A Seen is such a step of a process.
+// A Seen is a step of a process that was seen by itself.
 type Seen struct {
 	What Sight
-	Who  int
-	Says Answer // of Returns
+	Who  int    // the process, from 0
+	Says Answer // what the caller is told, if What is Returns
 }
 
 func (x Seen) String() string {
@@ -171,7 +171,7 @@ type reached struct {
 	left [processes]string
 }
 
-// states have the actions on the way to them, a bit for each.
+// states have the actions on the ways to them, a bit for each.
 type states map[reached]uint64
 
 // plenty are faults and repeats: what happens is seen.
