@@ -254,7 +254,8 @@ const outcomeTime = 5 * time.Second
 
 // checkResolved is S7: the claim proves what became of a COMMIT without an answer, unless
 // the database can't be asked. Past the lease of a call's reservation another attempt may have the
-// request, which was taken over or reserved anew.
+// request, which was taken over or reserved anew. A takeover shows in its call, which begins later than the
+// transaction of that COMMIT.
 func (w *world) checkResolved(o *op) {
 	var last *attempt // that was to be committed; those that look for its outcome follow
 	for _, a := range o.attempts {
@@ -265,7 +266,7 @@ func (w *world) checkResolved(o *op) {
 	if !errors.Is(o.err, guard.ErrUnknown) || !o.work.serves || last == nil || o.breaks > 1 {
 		return
 	}
-	calls := func(p *op) bool { return p != o && p.id == o.id && p.called != 0 }
+	calls := func(p *op) bool { return p != o && p.id == o.id && p.called != 0 && p.calledAt.After(last.at) }
 	passed := o.work.calls && o.returned.Sub(last.at) >= callTimeout+4*outcomeTime && (w.contended(o) || slices.ContainsFunc(w.history.ops, calls))
 	if o.returned.Sub(last.endedAt) < outcomeTime && !passed {
 		w.problem("S7: %s (%s) does not know whether it was committed", o, o.work.name)
