@@ -234,6 +234,22 @@ var callMutants = []mutant{
 		tests: "internal/sim TestCallTraces",
 	},
 	{
+		name:  "call-not-made",
+		loses: "Every third attempt makes no call, and its caller is told that the request is pending.",
+		file:  "guard/callout_run.go",
+		old:   `return clock.Since(o.begun) > o.slack() || clock.Since(o.read) >= o.left`,
+		new:   `return clock.Since(o.begun) > o.slack() || clock.Since(o.read) >= o.left || o.attempt%3 == 0`,
+		tests: "internal/sim TestCallTraces",
+	},
+	{
+		name:  "call-not-given-back",
+		loses: "A request whose call has failed is called for by no repeat until the lease of that call has ended.",
+		file:  "guard/callout_run.go",
+		old:   `errors.AsType[overtimeError](err); !over {`,
+		new:   `errors.AsType[overtimeError](err); !over && o.attempt == 0 {`,
+		tests: "internal/sim TestCallTraces",
+	},
+	{
 		name:  "reserved-since-the-snapshot",
 		loses: "A caller of a pending request is told that it brought an old version.",
 		file:  "guard/callout_reserve.go",

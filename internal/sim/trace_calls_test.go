@@ -126,10 +126,32 @@ type callTracer struct {
 func (t *callTracer) look(by choice) {
 	t.w.mu.Lock()
 	defer t.w.mu.Unlock()
-	steps := append(t.failed(by), t.steps()...)
+	steps := slices.Concat(t.hit(by), t.failed(by), t.steps())
 	if t.err == nil && !t.over {
 		t.err = t.trace.See(t.shown(), steps...)
 	}
+}
+
+// hit are the processes that a choice may make fail. Calls of the bank that fail are seen by themselves.
+func (t *callTracer) hit(by choice) (steps []model.Seen) {
+	var hits [2]bool
+	switch {
+	case by.do == run, by.do == haunt, by.do == wait && by.forTime == 0, by.do.ofCall() && strings.Contains(by.on, ": "+pays):
+	case by.do.ofCall(), by.do == killProcess:
+		hits[by.on[1]-'0'] = true
+	case by.do == lose:
+		if o := t.ownerOf(t.owner); o != nil {
+			hits[o.process.number] = true
+		}
+	default:
+		hits = [2]bool{true, true}
+	}
+	for n, hit := range hits {
+		if hit {
+			steps = append(steps, model.Seen{What: model.Hit, Who: n})
+		}
+	}
+	return steps
 }
 
 // steps are those that no table shows.
@@ -159,6 +181,9 @@ func (t *callTracer) steps() (steps []model.Seen) {
 			t.began[o] = true
 			t.over = t.over || t.killed[o.process.number] && o.process.killed == 0 || o.content != t.contentOf(o.process.number)
 			see(model.Begins, o, "")
+			if o.work.fails && o.first {
+				see(model.Hit, o, "")
+			}
 		}
 	}
 	if owner != t.owner && is != nil {

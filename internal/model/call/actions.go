@@ -318,8 +318,11 @@ func settle(cfg *Config, s *State, i int) bool {
 	return true
 }
 
+// settleFails is a transaction 2 that fails. It needs no fault while the other process settles, too, since one of
+// the two has lost its lock: the claim of the other one is in the way.
 func settleFails(_ *Config, s *State, i int) bool {
-	if !s.fail() {
+	other := s.Processes[1-i].PC
+	if other != got && other != settling && !s.fail() {
 		return false
 	}
 	s.Processes[i].PC = storing

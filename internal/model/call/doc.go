@@ -32,7 +32,9 @@
 //
 // A [Trace] holds a run of the code against the model: TestCallTraces of package sim follows schedules of the
 // simulation. It keeps all states that the model may be in, given what the tables, the provider and the lock
-// show after each step. Whatever does not show may happen at any time.
+// show after each step. Whatever does not show may happen at any time. But a process fails only if a fault has hit
+// it since it made its request. Which fault it was is not checked. So the test does not find a process that loses
+// its lock during the call, never settles under a new lock, and leaves that to a repeat.
 //
 // # What it leaves out
 //

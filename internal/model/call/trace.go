@@ -60,6 +60,7 @@ const (
 	CallOver  Sight = "has no time left for its call, or panics in it"
 	Killed    Sight = "is killed"
 	Returns   Sight = "returns"
+	Hit       Sight = "is hit by a fault"               // until its next request it may fail unseen
 	LeaseOver Sight = "sees the time of the lease pass" // it counts as a step of the first process, whoever has the lease
 )
 
@@ -147,6 +148,8 @@ func (r *reached) idle(x Seen) bool {
 		return p.PC == idle || p.PC == returned
 	case CallFails, CallOver, LeaseOver:
 		return false
+	case Hit:
+		return true
 	}
 	if p.PC == idle { // it has not got the lock
 		return x.Says == Busy || x.Says == Failed
@@ -160,6 +163,7 @@ type Trace struct {
 	Idle  map[string]int // sights without an action
 
 	cfg   *Config
+	hit   [processes]bool // a fault has hit the process since it has made its last request
 	at    states
 	shown Shown
 	seen  []string
@@ -189,6 +193,9 @@ func (t *Trace) See(now Shown, steps ...Seen) error {
 	all := t.closure(t.at, now)
 	for _, x := range steps {
 		before := all
+		if x.What == Begins || x.What == Hit {
+			t.hit[x.Who] = x.What == Hit
+		}
 		if all = t.closure(t.take(all, x, now), now); len(all) == 0 {
 			return t.impossible(x.String(), before)
 		}
@@ -233,7 +240,7 @@ func (t *Trace) take(from states, x Seen, now Shown) states {
 			stays = true
 		}
 	}
-	if stays && x.What != Returns { // which is a question
+	if stays && x.What != Returns && x.What != Hit { // which never are actions
 		t.Idle[string(x.What)]++
 	}
 	return after
@@ -269,7 +276,7 @@ func isTied(says string) bool {
 // steps calls f with what r can become that may be shown until now.
 func (t *Trace) steps(r reached, now Shown, f func(Step, reached)) {
 	steps(t.cfg, r.State, func(step Step, next State) {
-		if !next.shows().between(t.shown, now) {
+		if !next.shows().between(t.shown, now) || !t.may(step, r.Faults-next.Faults) {
 			return
 		}
 		next.Faults, next.Repeats = plenty, plenty
@@ -285,6 +292,11 @@ func (t *Trace) steps(r reached, now Shown, f func(Step, reached)) {
 		}
 		f(step, after)
 	})
+}
+
+// may reports whether a step may spend its faults: it is seen by itself, or its process was hit.
+func (t *Trace) may(step Step, faults uint8) bool {
+	return faults == 0 || t.hit[step.process] || isTied(actions[step.action].says)
 }
 
 // impossible describes what the model cannot do, and what it could do instead.

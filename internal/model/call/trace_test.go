@@ -1,6 +1,7 @@
 package call
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -78,7 +79,12 @@ func TestTrace(t *testing.T) {
 	if err := seeAll(append(begun, moment{shown: answered}, moment{shown: done}, moment{done, []Seen{a(LockGone), a(Returns, Done)}})); err != nil {
 		t.Error(err)
 	}
+	fails := []moment{{open, []Seen{a(CallFails)}}, {open, []Seen{a(Returns, Pending)}}}
+	if err := seeAll(slices.Concat(begun, []moment{{calls, []Seen{a(Hit)}}}, fails)); err != nil {
+		t.Error(err)
+	}
 	for name, wrong := range map[string][]moment{
+		"it keeps its lease":             fails,
 		"it settles while it calls":      {{shown: Shown{Claim: true, Reserved: 1, Settled: 1 << accepted, Calls: [2]bool{true}}}},
 		"the call ends with the lock":    {{open, []Seen{a(LockGone)}}, {open, []Seen{a(Returns, Pending)}}},
 		"the reservation vanishes":       {{}},
