@@ -150,14 +150,19 @@ func (n *narrow) next(w *world, calls []*call) choice {
 		n.ahead = n.ahead[1:]
 		return c
 	}
+	return n.adapt(w, n.among(w, calls, n.has, n.tracer.omitted))
+}
+
+// among returns the next choice that a model has, and counts those that it has not.
+func (d *dice) among(w *world, calls []*call, has func(choice, []*call) bool, omitted map[string]int) choice {
 	for {
-		budget := n.budget
-		c := n.dice.next(w, calls)
-		if n.has(c, calls) {
-			return n.adapt(w, c)
+		budget := d.budget
+		c := d.next(w, calls)
+		if has(c, calls) {
+			return c
 		}
-		n.budget = budget
-		n.tracer.omitted[c.do.String()]++
+		d.budget = budget
+		omitted[c.do.String()]++
 	}
 }
 

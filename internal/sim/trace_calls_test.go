@@ -71,15 +71,7 @@ func (n *narrowCalls) look() {
 }
 
 func (n *narrowCalls) choose(w *world, calls []*call) choice {
-	for {
-		budget := n.budget
-		c := n.dice.next(w, calls)
-		if n.has(c, calls) {
-			return n.adapt(w, c)
-		}
-		n.budget = budget
-		n.omitted[c.do.String()]++
-	}
+	return n.adapt(w, n.among(w, calls, n.has, n.omitted))
 }
 
 // adapt keeps a process that is killed from coming back.
