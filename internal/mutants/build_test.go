@@ -16,7 +16,7 @@ import (
 
 // How long the tests of a mutant may take, and those that are expected not to end.
 const (
-	patience = 90 * time.Second
+	patience = 3 * time.Minute
 	endless  = 20 * time.Second
 )
 

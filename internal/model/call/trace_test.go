@@ -9,6 +9,9 @@ import (
 // TestLabels: what a sight or an answer stands for is an action, and every action by which a process returns
 // has an answer.
 func TestLabels(t *testing.T) {
+	if n := len(actions); n > 64 {
+		t.Fatalf("%d actions, and states have room for 64", n)
+	}
 	known := make(map[string]bool)
 	for _, a := range actions {
 		known[a.says], known[inVain(a.says)] = true, true
