@@ -35,7 +35,7 @@ func TestRepeatWithoutBarrier(t *testing.T) {
 	} {
 		wantNil(t, db.Exec(ddl).Error)
 	}
-	g := impatient(t, testdb.OpenPostgres(t, dsn+"&search_path=lesser,pg_catalog,public"))
+	g := alone(t, testdb.OpenPostgres(t, dsn+"&search_path=lesser,pg_catalog,public"), 0)
 	place := func(_ context.Context, tx *gorm.DB) error { return tx.Create(&Order{No: "2"}).Error }
 	r := once.Request{Operation: "order", Scope: once.Anyone, ID: "1"}
 	insert := func() error { return g.Apply(bg, "order:1", guard.Insert(&Order{No: "1"})) }
@@ -60,18 +60,19 @@ func TestStandbyAwayHidesNoFailure(t *testing.T) {
 	serve := func(g *guard.Guard) error {
 		return g.Do(bg, "sku:1", func(context.Context, *gorm.DB) error { return nil }, guard.For(r))
 	}
-	wantNil(t, serve(impatient(t, db)))
+	wantNil(t, serve(alone(t, db, 0)))
 	locker, err := lock.New(robbed{memlock.New()}, lock.Config{})
 	wantNil(t, err)
 	t.Cleanup(func() { wantNil(t, locker.Close(bg)) })
-	g, err := guard.New(db, locker, guard.Config{Service: "test", EndTimeout: 300 * time.Millisecond})
+	g, err := guard.New(db, locker, guard.Config{Service: "test", EndTimeout: 2 * time.Second})
 	wantNil(t, err)
 	t.Cleanup(func() { wantNil(t, g.Close(bg)) })
-	setStandby(t, db, "nobody")
-	_, failure := errors.AsType[*guard.InterceptionError](serve(g))
-	setStandby(t, db, "")
+	testdb.SetStandby(t, db, "nobody")
+	err = serve(g)
+	_, failure := errors.AsType[*guard.InterceptionError](err)
+	testdb.SetStandby(t, db, "")
 	if !failure {
-		t.Error("the lock's failure is not told")
+		t.Errorf("the lock's failure is not told: %v", err)
 	}
 }
 

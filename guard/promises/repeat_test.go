@@ -52,6 +52,15 @@ func place(no string) guard.Op {
 	return func(_ context.Context, tx *gorm.DB) error { return tx.Create(&Order{No: no}).Error }
 }
 
+// placeUnsafely places on a database whose standby is away. Each COMMIT is given up; a busy machine
+// may give up something before it, which leaves nothing.
+func placeUnsafely(t *testing.T, db *gorm.DB) {
+	t.Helper()
+	for way, do := range placing {
+		testwait.Until(t, "a COMMIT is given up: "+way, func() bool { return errors.Is(do(alone(t, db, soon)), guard.ErrUnknown) })
+	}
+}
+
 // wantNoRepeats wants that no repeat is told so: no standby has its row. The driver has
 // cancelled the COMMITs, some perhaps before the server got them: these are cancelled again.
 func wantNoRepeats(t *testing.T, db *gorm.DB) {
@@ -62,7 +71,7 @@ func wantNoRepeats(t *testing.T, db *gorm.DB) {
 		return db.Model(&Order{}).Count(&n).Error == nil && n == int64(len(placing))
 	})
 	for way, do := range repeats() {
-		if err := do(impatient(t, db)); err == nil || errors.Is(err, guard.ErrDuplicate) {
+		if err := do(alone(t, db, soon)); err == nil || errors.Is(err, guard.ErrDuplicate) {
 			t.Errorf("%s: a repeat got %v, though no standby has the row", way, err)
 		}
 	}
@@ -82,37 +91,26 @@ func TestRepeatAwaitsTheStandby(t *testing.T) {
 	db := testdb.OpenPostgres(t, teststack.StartPostgres(t, "repeats"))
 	wantNil(t, db.AutoMigrate(&Order{}))
 	wantNil(t, once.Migrate(bg, db))
-	setStandby(t, db, "nobody")
-	for _, do := range placing {
-		wantIs(t, do(impatient(t, db)), guard.ErrUnknown)
-	}
+	testdb.SetStandby(t, db, "nobody")
+	placeUnsafely(t, db)
 	wantNoRepeats(t, db)
-	setStandby(t, db, "")
+	testdb.SetStandby(t, db, "")
 	for _, do := range repeats() {
-		wantIs(t, do(impatient(t, db)), guard.ErrDuplicate)
+		wantIs(t, do(alone(t, db, 0)), guard.ErrDuplicate)
 	}
 }
 
-// setStandby names the standby that commits wait for, and waits until they do, or do not.
-func setStandby(t *testing.T, db *gorm.DB, name string) {
-	t.Helper()
-	wantNil(t, db.Exec("ALTER SYSTEM SET synchronous_standby_names = '"+name+"'").Error)
-	wantNil(t, db.Exec("SELECT pg_reload_conf()").Error)
-	testwait.Until(t, "the setting is in force", func() bool {
-		ctx, cancel := context.WithTimeout(bg, 200*time.Millisecond)
-		defer cancel()
-		err := db.WithContext(ctx).Exec("SELECT pg_logical_emit_message(true, 'test', '')").Error
-		return (err == nil) == (name == "")
-	})
-}
+// Soon is long enough for a COMMIT to be sent, and short where it must be given up.
+const soon = 300 * time.Millisecond
 
-// impatient returns a Guard whose locks nobody else has, and which soon gives up a database.
-func impatient(t *testing.T, db *gorm.DB) *guard.Guard {
+// alone returns a Guard whose locks nobody else has, and which gives up a silent database after
+// endTimeout, or its default if that is 0.
+func alone(t *testing.T, db *gorm.DB, endTimeout time.Duration) *guard.Guard {
 	t.Helper()
 	locker, err := lock.New(memlock.New(), lock.Config{})
 	wantNil(t, err)
 	t.Cleanup(func() { wantNil(t, locker.Close(bg)) })
-	g, err := guard.New(db, locker, guard.Config{Service: "test", EndTimeout: 300 * time.Millisecond})
+	g, err := guard.New(db, locker, guard.Config{Service: "test", EndTimeout: endTimeout})
 	wantNil(t, err)
 	t.Cleanup(func() { wantNil(t, g.Close(bg)) })
 	return g

@@ -8,7 +8,6 @@ import (
 	"github.com/belaygo/belay/internal/dbtx"
 	"github.com/belaygo/belay/internal/testdb"
 	"github.com/belaygo/belay/internal/teststack"
-	"github.com/belaygo/belay/internal/testwait"
 )
 
 // TestResolveAwaitsTheStandby is the same on PostgreSQL. A delete shows it: who looks
@@ -20,13 +19,7 @@ func TestResolveAwaitsTheStandby(t *testing.T) {
 	tx := begin(t, db, dbtx.Options{EndTimeout: time.Second})
 	wantNil(t, tx.Protect(&Stock{ID: 1}))
 	wantNil(t, tx.DB().Delete(&Stock{ID: 1, Version: 1}).Error)
-	wantNil(t, db.Exec("ALTER SYSTEM SET synchronous_standby_names = 'nobody'").Error)
-	wantNil(t, db.Exec("SELECT pg_reload_conf()").Error)
-	testwait.Until(t, "commits wait for the standby", func() bool {
-		ctx, cancel := context.WithTimeout(bg, 200*time.Millisecond)
-		defer cancel()
-		return db.WithContext(ctx).Exec("SELECT pg_logical_emit_message(true, 'test', '')").Error != nil
-	})
+	testdb.SetStandby(t, db, "nobody")
 	wantIs(t, tx.Commit(), dbtx.ErrCommitUnknown)
 	ctx, cancel := context.WithTimeout(bg, time.Second)
 	defer cancel()

@@ -2,9 +2,7 @@ package outbox
 
 import (
 	"context"
-	"errors"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -37,22 +35,12 @@ func TestStoredOnTheStandby(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- tab.insert(short, event) }()
 		testwait.Until(t, "the insert waits for the standby", func() bool {
-			_, inserts := waiting(t, db)
-			return inserts > 0 || len(done) > 0
+			return testdb.WaitingForStandby(t, db) > 0 || len(done) > 0
 		})
 		cancel()
 		return <-done
 	}
-	if err := errors.Join(db.Exec("ALTER SYSTEM SET synchronous_standby_names = 'nobody'").Error, db.Exec("SELECT pg_reload_conf()").Error); err != nil {
-		t.Fatal(err)
-	}
-	testwait.Until(t, "commits wait for the standby", func() bool {
-		short, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
-		defer cancel()
-		_ = db.WithContext(short).Exec(probe).Error
-		probes, _ := waiting(t, db)
-		return probes > 0
-	})
+	testdb.SetStandby(t, db, "nobody")
 	if err := insert(); err == nil {
 		t.Fatal("the first insert did not wait for the standby")
 	}
@@ -70,27 +58,13 @@ func TestStoredOnTheStandby(t *testing.T) {
 	}
 }
 
-// A probe commits to see whether that waits.
-const probe = "SELECT pg_logical_emit_message(true, 'test', '')"
-
 // endWaits ends the sessions whose COMMIT waits for the standby.
 func endWaits(t *testing.T, db *gorm.DB) {
 	t.Helper()
 	testwait.Until(t, "no session waits for the standby", func() bool {
 		_ = db.Exec("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'").Error
-		probes, inserts := waiting(t, db)
-		return probes+inserts == 0
+		return testdb.WaitingForStandby(t, db) == 0
 	})
-}
-
-// waiting returns how many sessions wait for the standby.
-func waiting(t *testing.T, db *gorm.DB) (probes, inserts int) {
-	t.Helper()
-	query := "SELECT COUNT(*) FILTER (WHERE query = ?), COUNT(*) FILTER (WHERE query <> ?) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
-	if err := db.Raw(query, probe, probe).Row().Scan(&probes, &inserts); err != nil {
-		t.Fatal(err)
-	}
-	return probes, inserts
 }
 
 // promotedBehind returns a database whose first session is one of the server, and whose later
