@@ -43,7 +43,7 @@ servers: ## the suites of the databases on each server, and a table of the count
 .PHONY: nightly
 nightly: ## make test-all, and the long forms: the searches, 10 minutes of chaos on each database
 	@$(MAKE) --no-print-directory test-all
-	@BELAY_CHAOS=10m scripts/chaos mariadb mysql postgres
+	@BELAY_CHAOS=10m scripts/chaos mariadb mysql mysql80 postgres
 	@BELAY_CHAOS=3m scripts/chaos $(beds)
 	@BELAY_SOAK=2h scripts/chaos
 	@$(MAKE) --no-print-directory e2e

@@ -42,6 +42,7 @@ var databases = map[string]database{
 	// Nodes of Galera have one id and one port.
 	"mariadb":  mysqlWith(teststack.MySQL, "CRC32(CONCAT_WS(' ', @@server_id, @@port, @@wsrep_node_name))"),
 	"mysql":    mysqlWith(teststack.MySQL9, "@@server_id * 100000 + @@port"),
+	"mysql80":  mysqlWith(teststack.MySQL80, "@@server_id * 100000 + @@port"),
 	"postgres": postgresDatabase,
 }
 

@@ -10,12 +10,12 @@ type Database struct {
 	DSN    string // of its database, which is empty
 }
 
-// StartDatabase brings up a mariadb, mysql or postgres, and has it stopped when the test
-// ends. It skips or fails where [MySQL], [MySQL9] or [Postgres] do: where there is one,
+// StartDatabase brings up a mariadb, mysql, mysql80 or postgres, and has it stopped when the test
+// ends. It skips or fails where [MySQL], [MySQL9], [MySQL80] or [Postgres] do: where there is one,
 // there may be another.
 func StartDatabase(tb testing.TB, name, server string) *Database {
 	tb.Helper()
-	variable := map[string]string{"mariadb": "BELAY_MYSQL_DSN", "mysql": "BELAY_MYSQL9_DSN", "postgres": "BELAY_POSTGRES_DSN"}[server]
+	variable := map[string]string{"mariadb": "BELAY_MYSQL_DSN", "mysql": "BELAY_MYSQL9_DSN", "mysql80": "BELAY_MYSQL80_DSN", "postgres": "BELAY_POSTGRES_DSN"}[server]
 	if server == "mariadb" {
 		setting(tb, variable)
 	} else {
