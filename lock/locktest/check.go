@@ -191,6 +191,9 @@ func (c *check) locker(e lockengine.Engine, cfg lock.Config) *lock.Locker {
 	if cfg.Logger == nil { // what is lost here is lost on purpose
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
+	if cfg.TTL == 0 { // a busy machine may be slow to release
+		cfg.RequestTimeout = limit
+	}
 	l, err := lock.New(e, cfg)
 	if err != nil {
 		c.Fatal(err)

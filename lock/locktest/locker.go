@@ -131,6 +131,7 @@ func (c *check) waitInVain(d time.Duration) (owner string, errs [2]error) {
 	c.Helper()
 	lockers := []*lock.Locker{c.locker(c.Engine, lock.Config{}), c.locker(c.Other, lock.Config{})}
 	lease := c.lease(lockers[0], c.key)
+	c.free(c.lease(lockers[1], newKey())) // connected
 	parallel.Do(len(lockers), func(i int) {
 		ctx, cancel := context.WithTimeout(c.Context(), d)
 		defer cancel()
