@@ -1,8 +1,10 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -195,7 +197,11 @@ func (t *tracer) commitAnswered(conn string, who int, err error) {
 }
 
 func (t *tracer) writeAnswered(who, key int, affected int64, err error) {
-	switch {
+	switch victim := t.victims[who]; {
+	case victim && err != nil && deadlock(err): // which was seen already
+		delete(t.victims, who)
+	case victim:
+		t.err = cmp.Or(t.err, fmt.Errorf("%s was no victim of a deadlock, and got %w", callersOf[who], err))
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		t.seeOf(model.WriteLeft, who, key)
 	case err != nil && deadlock(err):
@@ -208,7 +214,29 @@ func (t *tracer) writeAnswered(who, key int, affected int64, err error) {
 		t.judging[who] = true
 		t.seeOf(model.WriteRefused, who, key)
 	default:
+		t.writes(who, key)
+	}
+}
+
+// writes takes in a write that was answered. It may have waited for the victim of a deadlock, who is
+// answered at the same time: one of them is heard first.
+func (t *tracer) writes(who, key int) {
+	if t.err != nil {
+		return
+	}
+	t.seeOf(model.Writes, who, key)
+	failed := t.err
+	for victim := range callersOf {
+		if t.err == nil || victim == who {
+			continue
+		}
+		t.err = nil
+		t.see(model.Deadlocked, victim)
 		t.seeOf(model.Writes, who, key)
+		t.victims[victim] = t.err == nil
+	}
+	if t.err != nil {
+		t.err = failed
 	}
 }
 

@@ -31,6 +31,7 @@ type tracer struct {
 	broken    map[string]bool      // connections that a crash of the database has ended
 	commits   map[string]bool      // connections that wait for the answer to a COMMIT
 	judging   map[int]bool         // callers who collect evidence, until they return
+	victims   map[int]bool         // callers of a deadlock that was seen, and of which they are not told yet
 	unsure    map[int]bool         // callers whose COMMIT was not answered, until they return
 	rested    bool                 // nothing was seen since the servers were looked at
 	others    map[string]int       // statements that stand for nothing in the model
@@ -44,7 +45,7 @@ type tracer struct {
 func newTracer(w *world, p traced) *tracer {
 	return &tracer{
 		w: w, trace: model.NewTrace(p.cfg), rows: p.rows, keys: p.keys, readers: make(map[string]bool), deadlines: make(map[string]time.Time),
-		conns: make(map[string]*op), broken: make(map[string]bool), commits: make(map[string]bool), judging: make(map[int]bool), unsure: make(map[int]bool), node: model.NodeBack, vain: make(map[int]bool), denied: make(map[int]bool), ends: make(map[int]int), others: make(map[string]int), omitted: make(map[string]int),
+		conns: make(map[string]*op), broken: make(map[string]bool), commits: make(map[string]bool), judging: make(map[int]bool), victims: make(map[int]bool), unsure: make(map[int]bool), node: model.NodeBack, vain: make(map[int]bool), denied: make(map[int]bool), ends: make(map[int]int), others: make(map[string]int), omitted: make(map[string]int),
 	}
 }
 
