@@ -100,7 +100,7 @@ func TestRepeatAwaitsTheStandby(t *testing.T) {
 	}
 }
 
-// Soon is long enough for a COMMIT to be sent, and short where it must be given up.
+// soon is long enough for a COMMIT to be sent, and short where it must be given up.
 const soon = 300 * time.Millisecond
 
 // alone returns a Guard whose locks nobody else has, and which gives up a silent database after

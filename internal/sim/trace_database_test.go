@@ -201,7 +201,7 @@ func (t *tracer) writeAnswered(who, key int, affected int64, err error) {
 	case victim && err != nil && deadlock(err): // which was seen already
 		delete(t.victims, who)
 	case victim:
-		t.err = cmp.Or(t.err, fmt.Errorf("%s was no victim of a deadlock, and got %w", callersOf[who], err))
+		t.err = cmp.Or(t.err, fmt.Errorf("%s was no victim of a deadlock after all", callersOf[who]))
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		t.seeOf(model.WriteLeft, who, key)
 	case err != nil && deadlock(err):

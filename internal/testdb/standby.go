@@ -2,6 +2,8 @@ package testdb
 
 import (
 	"context"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"gorm.io/gorm"
@@ -24,7 +26,7 @@ func SetStandby(tb testing.TB, db *gorm.DB, name string) {
 	pool, err := db.DB()
 	WantNil(tb, err)
 	pool.SetMaxIdleConns(-1) // a session may not have read the settings since
-	pool.SetMaxIdleConns(2)  // as before
+	pool.SetMaxIdleConns(2)  // the default
 }
 
 // commitWaits reports whether a commit waits for the standby. It may not wait yet for a name that
@@ -32,13 +34,15 @@ func SetStandby(tb testing.TB, db *gorm.DB, name string) {
 func commitWaits(tb testing.TB, db *gorm.DB) bool {
 	tb.Helper()
 	ctx, cancel := context.WithCancel(tb.Context())
-	done := make(chan struct{})
-	go func() { defer close(done); _ = commit(ctx, db) }()
-	defer func() { cancel(); <-done }()
+	var committing sync.WaitGroup
+	defer committing.Wait()
+	defer cancel()
+	var ended atomic.Bool
+	committing.Go(func() { _ = commit(ctx, db); ended.Store(true) })
 	waits := false
 	testwait.Until(tb, "a commit waits, or has ended", func() bool {
 		waits = WaitingForStandby(tb, db) > 0
-		return waits || closed(done)
+		return waits || ended.Load()
 	})
 	return waits
 }
@@ -53,13 +57,4 @@ func WaitingForStandby(tb testing.TB, db *gorm.DB) (n int) {
 // commit commits something that is in no table.
 func commit(ctx context.Context, db *gorm.DB) error {
 	return db.WithContext(ctx).Exec("SELECT pg_logical_emit_message(true, 'test', '')").Error
-}
-
-func closed(done <-chan struct{}) bool {
-	select {
-	case <-done:
-		return true
-	default:
-		return false
-	}
 }
